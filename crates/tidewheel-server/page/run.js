@@ -120,7 +120,8 @@ export function run(main) {
 
   // The step beside the picture.
   const panel = document.getElementById('panel');
-  const stepOf = (href) => decodeURIComponent(new URL(href, location.href).pathname.split('/steps/')[1] ?? '');
+  // That of a link in a drawing is no text.
+  const stepOf = (link) => decodeURIComponent(new URL(link.getAttribute('href'), location.href).pathname.split('/steps/')[1] ?? '');
   function mark() {
     const chosen = panel?.querySelector('.panel')?.dataset.step;
     for (const [step, node] of nodes) node.toggleAttribute('data-chosen', step === chosen);
@@ -148,7 +149,7 @@ export function run(main) {
     const link = event.target.closest('.run-view a[href*="/steps/"]');
     if (vertex) choose(vertex.dataset.step);
     else if (more) openMore(more);
-    else if (link && panel) (event.preventDefault(), choose(stepOf(link.href)));
+    else if (link && panel) (event.preventDefault(), choose(stepOf(link)));
   });
 
   const box = document.getElementById('p-picture');
@@ -194,6 +195,14 @@ export function run(main) {
     addEventListener('pointermove', move);
     addEventListener('pointerup', end, { once: true });
   });
+  // Who has a slot is said in words, with the mouse and with keys: a bar may be too narrow for its name.
+  const said = document.querySelector('.slot-said');
+  for (const what of said ? ['focusin', 'pointerover'] : []) {
+    gantt.addEventListener(what, ({ target }) => {
+      const bar = target.closest('.lane a');
+      if (bar) said.textContent = bar.getAttribute('aria-label');
+    });
+  }
   // Along the edges, as they are drawn: to what is nearest in that direction.
   function walk(from, [x, y]) {
     const middle = (node) => {

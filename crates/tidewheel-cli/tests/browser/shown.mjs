@@ -155,12 +155,27 @@ export const tests = {
   async 'who had a slot is named at any instant'(world, page) {
     const run = await world.run(page, 'tries');
     await world.goto(page, `/runs/${run}?view=slots`);
-    const all = await rects(page);
-    assert.equal(all.filter((it) => /^(first|second), attempt \d/.test(it.said)).length, 3, JSON.stringify(all));
+    await page.waitForSelector('html.script');
+    const all = await page.locator('.slots a').evaluateAll((links) => links.map((link) => {
+      const rect = link.querySelector('rect'), from = parseFloat(rect.getAttribute('x'));
+      return { from, to: from + parseFloat(rect.getAttribute('width')), kind: rect.getAttribute('class'), said: link.getAttribute('aria-label'), row: link.closest('.gantt-row').querySelector('.name').textContent };
+    }));
+    assert.equal(all.length, 3, JSON.stringify(all));
     for (const one of all) {
-      const beside = all.filter((it) => it !== one && it.row === one.row && it.from < one.to - 2 && one.from < it.to - 2);
+      assert.match(one.said, /^(first|second), attempt \d: (succeeded|failed), /);
+      const beside = all.filter((it) => it !== one && it.row === one.row && it.from < one.to - 0.2 && one.from < it.to - 0.2);
       assert.deepEqual(beside, [], 'one at a time');
     }
+    // A try that failed is none that succeeded, although its step did later.
+    assert.deepEqual(all.filter((it) => it.said.startsWith('second')).map((it) => it.kind), ['is-failed', 'is-succeeded']);
+    // The name stands in the bar where it fits, and below for each that one is on, with keys too.
+    assert.equal(await page.isVisible('.slots text:text-is("first")'), true);
+    for (const [place, { said }] of all.entries()) {
+      await page.locator('.slots a').nth(place).focus();
+      assert.equal(await page.textContent('.slot-said'), said);
+    }
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#panel .panel[data-step=second]');
   },
 
   async 'a search finds all there is, and marks where'(world, page) {

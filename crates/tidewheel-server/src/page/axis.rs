@@ -1,6 +1,6 @@
 //! The axis of times: the part of a run's time that is shown, and round places on it.
 //!
-//! What stands below it is in [`super::gantt`].
+//! What stands below it is in [`super::gantt`] and [`super::slots`].
 
 use std::time::Duration;
 
@@ -51,6 +51,11 @@ impl Window {
     pub fn place(self, at: Timestamp) -> f64 {
         let seconds = (at.as_micros() - self.zero.as_micros()) as f64 / 1e6;
         (seconds - self.begin) / (self.end - self.begin).max(1e-6) * AXIS
+    }
+
+    /// The second that is at a place of the axis.
+    pub fn second(self, place: f64) -> f64 {
+        self.begin + place / AXIS * (self.end - self.begin)
     }
 
     /// Round places on it.
@@ -106,5 +111,6 @@ mod tests {
         assert!((two.share - 50.0).abs() < 1e-9, "{two:?}");
         let at = Timestamp::UNIX_EPOCH.after(Duration::from_secs(2));
         assert!((window.place(at) - AXIS / 2.0).abs() < 1e-6);
+        assert!((window.second(AXIS / 2.0) - 2.0).abs() < 1e-9);
     }
 }

@@ -1,22 +1,21 @@
-//! The steps of a run by time: how long each waited, was tried, and waited to be tried again; or who had a slot when.
+//! The steps of a run by time: how long each waited, was tried, and waited to be tried again.
 //!
-//! Bars are drawn as they were recorded. What is too small to be seen is drawn together with what is beside it.
+//! Bars are drawn as they were recorded. What is too small to be seen is drawn together with what is beside it. Who had a slot
+//! when is in [`super::slots`].
 
 use std::fmt::Write as _;
 
 use tidewheel::Timestamp;
-use tidewheel_client::api::{StepList, StepRow, StepState};
+use tidewheel_client::api::{AttemptSpan, StepList, StepRow, StepState};
 use tidewheel_client::text;
 
 use super::axis::{AXIS, Tick, Window};
 use super::link::Link;
+use super::slots::Slots;
 use super::words::{Markup, escaped, step_mark, took};
 
 /// What is shorter is drawn together with its neighbours.
-const LEAST: f64 = 1.5;
-
-/// Slots that are shown.
-const LANES_MAX: usize = 64;
+pub(super) const LEAST: f64 = 1.5;
 
 /// What a row stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +33,10 @@ pub(crate) struct Gantt {
     pub end: f64,
     /// Which part of the whole time is shown, as shares of it: where it begins and how long it is. None if it is all.
     pub part: Option<(f64, f64)>,
+    /// Attempts at once for which there is no row.
+    pub more: usize,
+    /// Whether there are too many bars for each to lead somewhere.
+    pub is_crowded: bool,
 }
 
 pub(crate) struct GanttRow {
@@ -68,16 +71,20 @@ impl Gantt {
         let end =
             end.filter(is_finite).unwrap_or(whole).clamp(begin + 0.001, whole.max(begin + 0.001));
         let window = Window { zero, begin, end };
-        let rows = match how {
+        let step = |step: &StepRow| step_row(&steps.run_id, step, window, now);
+        let Slots { rows, more, is_crowded } = match how {
             GanttWish::Steps => {
-                steps.steps.iter().map(|step| step_row(&steps.run_id, step, window, now)).collect()
+                let rows = steps.steps.iter().map(step).collect();
+                Slots { rows, more: 0, is_crowded: false }
             }
-            GanttWish::Slots => slot_rows(&steps.steps, window, now),
+            GanttWish::Slots => Slots::of(steps, window, now),
         };
         let is_part = begin > 0.0 || end < whole;
         Self {
             ticks: window.ticks(),
             rows,
+            more,
+            is_crowded,
             is_by_slot: how == GanttWish::Slots,
             begin,
             end,
@@ -99,14 +106,8 @@ fn step_row(run: &str, step: &StepRow, window: Window, now: Timestamp) -> GanttR
             let said = format!("{word} for {}", took(started.since(since)));
             pieces.push(piece(window, since, started, class, said));
         }
-        let is_last = Some(attempt) == step.attempts.last();
         let ended = attempt.ended_at.unwrap_or(now);
-        let class = match attempt.outcome.as_deref() {
-            _ if is_last => class_of(step.state),
-            Some("succeeded" | "cached") => "is-succeeded",
-            Some("cancelled") => "is-cancelled",
-            _ => "is-failed",
-        };
+        let class = class_of_attempt(step, attempt);
         let said = format!("attempt {}: {}", attempt.attempt, took(ended.since(started)));
         pieces.push(piece(window, started, ended, class, said));
         free = attempt.ended_at;
@@ -129,6 +130,20 @@ fn step_row(run: &str, step: &StepRow, window: Window, now: Timestamp) -> GanttR
     }
 }
 
+/// How an attempt ended. What became of its step later says nothing of it, but for the newest of which nothing else is known.
+pub(super) fn class_of_attempt(step: &StepRow, attempt: &AttemptSpan) -> &'static str {
+    match attempt.outcome.as_deref() {
+        Some("succeeded" | "cached" | "reused") => "is-succeeded",
+        // It was taken away from it, and did not fail.
+        Some("cancelled" | "preempted" | "shut-down" | "handed-back") => "is-cancelled",
+        Some("skipped" | "postponed") => "is-skipped",
+        Some("unknown" | "lost" | "ambiguous") => "is-unknown",
+        Some(_) => "is-failed",
+        None if step.attempts.last() == Some(attempt) => class_of(step.state),
+        None => "is-failed",
+    }
+}
+
 fn class_of(state: StepState) -> &'static str {
     match state {
         StepState::Pending => "is-failed",
@@ -139,42 +154,6 @@ fn class_of(state: StepState) -> &'static str {
         StepState::Cancelled => "is-cancelled",
         StepState::Unknown => "is-unknown",
     }
-}
-
-/// Who had a slot when: each attempt in the first slot that was free.
-fn slot_rows(steps: &[StepRow], window: Window, now: Timestamp) -> Vec<GanttRow> {
-    let mut attempts: Vec<(Timestamp, Timestamp, &StepRow, u32)> = steps
-        .iter()
-        .flat_map(|step| {
-            let known = step.attempts.iter();
-            known.filter_map(move |it| {
-                Some((it.started_at?, it.ended_at.unwrap_or(now), step, it.attempt))
-            })
-        })
-        .collect();
-    attempts.sort_by_key(|(started, ..)| *started);
-    let mut lanes: Vec<(Timestamp, Vec<Piece>)> = Vec::new();
-    for (started, ended, step, attempt) in attempts {
-        let said = format!("{}, attempt {attempt}: {}", step.step, took(ended.since(started)));
-        let piece = piece(window, started, ended, class_of(step.state), said);
-        match lanes.iter().position(|(free, _)| *free <= started) {
-            Some(place) => {
-                lanes[place].0 = ended;
-                lanes[place].1.push(piece);
-            }
-            None if lanes.len() < LANES_MAX => lanes.push((ended, vec![piece])),
-            None => {}
-        }
-    }
-    let row = |(place, (_, pieces)): (usize, (Timestamp, Vec<Piece>))| GanttRow {
-        name: Markup(format!("Slot {}", place + 1)),
-        step: String::new(),
-        mark: None,
-        is_critical: false,
-        said: text::count(pieces.len(), "attempt"),
-        lane: lane(&pieces, false),
-    };
-    lanes.into_iter().enumerate().map(row).collect()
 }
 
 fn piece(
@@ -237,20 +216,20 @@ fn lane(pieces: &[Piece], is_critical: bool) -> Markup {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::time::Duration;
 
     use tidewheel_client::api::AttemptSpan;
 
     use super::*;
 
-    const ZERO: Timestamp = Timestamp::from_seconds(1_794_805_200);
+    pub const ZERO: Timestamp = Timestamp::from_seconds(1_794_805_200);
 
-    fn at(seconds: u64) -> Timestamp {
+    pub fn at(seconds: u64) -> Timestamp {
         ZERO.after(Duration::from_secs(seconds))
     }
 
-    fn step(name: &str, state: StepState, spans: &[(u64, u64, &str)]) -> StepRow {
+    pub fn step(name: &str, state: StepState, spans: &[(u64, u64, &str)]) -> StepRow {
         let span = |(place, (from, to, outcome)): (usize, &(u64, u64, &str))| AttemptSpan {
             attempt: place as u32 + 1,
             started_at: Some(at(*from)),
@@ -293,36 +272,18 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_a_slot_while_another_has_it() {
-        let steps = [
-            step("a", StepState::Succeeded, &[(0, 50, "succeeded")]),
-            step("b", StepState::Succeeded, &[(10, 30, "succeeded")]),
-            step("c", StepState::Succeeded, &[(30, 60, "succeeded")]),
-            step("<d>", StepState::Failed, &[(55, 70, "failed")]),
-        ];
-        let rows = slot_rows(&steps, window(), at(100));
-        let said: Vec<(&str, usize)> = rows
-            .iter()
-            .map(|row| (row.said.as_str(), row.lane.0.matches("<rect").count()))
-            .collect();
-        assert_eq!(said, [("2 attempts", 2), ("2 attempts", 2)]);
-        assert!(!rows[0].lane.0.contains("<d>"), "{}", rows[0].lane.0);
-    }
-
-    #[test]
-    fn what_is_too_small_to_be_seen_is_drawn_together() {
-        let short: Vec<StepRow> = (0..500)
-            .map(|it| {
-                let mut step = step("s", StepState::Succeeded, &[(0, 0, "succeeded")]);
-                let from = ZERO.after(Duration::from_millis(it * 10));
-                step.attempts[0].started_at = Some(from);
-                step.attempts[0].ended_at = Some(from.after(Duration::from_millis(10)));
-                step
-            })
-            .collect();
-        let rows = slot_rows(&short, window(), at(100));
-        assert_eq!(rows.len(), 1);
-        assert_eq!(rows[0].lane.0.matches("<rect").count(), 1);
-        assert!(rows[0].lane.0.contains("500 short ones"), "{}", rows[0].lane.0);
+    fn an_attempt_has_the_colour_of_its_own_end() {
+        let step = step(
+            "a",
+            StepState::Succeeded,
+            &[(0, 1, "error"), (1, 2, "postponed"), (2, 3, "preempted"), (3, 4, "succeeded")],
+        );
+        let classes = step.attempts.iter().map(|it| class_of_attempt(&step, it));
+        let expected = ["is-failed", "is-skipped", "is-cancelled", "is-succeeded"];
+        assert_eq!(classes.collect::<Vec<_>>(), expected);
+        let mut running =
+            super::tests::step("b", StepState::Running, &[(0, 1, "error"), (2, 3, "")]);
+        running.attempts[1].outcome = None;
+        assert_eq!(class_of_attempt(&running, &running.attempts[1]), "is-running");
     }
 }

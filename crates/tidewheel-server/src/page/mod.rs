@@ -25,6 +25,7 @@ mod rooms;
 mod run;
 mod runs;
 mod schedules;
+mod slots;
 mod step;
 mod story;
 mod strip;
