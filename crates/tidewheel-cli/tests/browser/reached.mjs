@@ -295,6 +295,28 @@ export const tests = {
     }
     assert.deepEqual(wrong, []);
 
+    // Of a long history the newest runs are seen, which stand on the right, without scripts too.
+    for (let time = 0; time < 12; time++) await world.run(page, 'nightly');
+    const plain = await world.window({ width: 360, height: 740, javaScriptEnabled: false });
+    for (const tab of [phone, plain]) {
+      await world.goto(tab, '/flows/nightly?tab=history');
+      const box = await tab.locator('.grid-box').boundingBox(), heads = tab.locator('.grid thead th');
+      const [oldest, newest] = [await heads.nth(1).boundingBox(), await heads.last().boundingBox()];
+      assert.ok(oldest.x < box.x, 'there is more than can be seen');
+      assert.ok(newest.x > box.x && newest.x + newest.width <= box.x + box.width + 1, `the newest run is at ${newest.x} of ${box.width}`);
+    }
+    await plain.context().close();
+    // A log has what is left of the screen, with all of its controls.
+    await world.goto(phone, `/runs/${failed}/steps/test/log`);
+    await phone.waitForSelector('.log-row');
+    const [beyond, high] = await phone.evaluate(() => {
+      const parts = [...document.querySelectorAll('.log-bar > *, .log-view, .log-note')].filter((it) => it.checkVisibility());
+      const bottom = Math.max(...parts.map((it) => it.getBoundingClientRect().bottom));
+      return [Math.max(bottom, document.documentElement.scrollHeight) - innerHeight, document.querySelector('.log-view').clientHeight];
+    });
+    assert.ok(beyond <= 0, `${beyond} of the log are below the screen`);
+    assert.ok(high >= 200, `${high} of its lines are seen`);
+
     // A run is started, its log read, and a question answered, with nothing but a finger.
     await world.goto(phone, '/flows');
     await phone.waitForSelector('html.script');

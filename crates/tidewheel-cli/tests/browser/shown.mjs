@@ -155,7 +155,7 @@ export const tests = {
   async 'who had a slot is named at any instant'(world, page) {
     const run = await world.run(page, 'tries');
     await world.goto(page, `/runs/${run}?view=slots`);
-    await page.waitForSelector('html.script');
+    await page.waitForSelector('#lamp[data-state=live]');
     const all = await page.locator('.slots a').evaluateAll((links) => links.map((link) => {
       const rect = link.querySelector('rect'), from = parseFloat(rect.getAttribute('x'));
       return { from, to: from + parseFloat(rect.getAttribute('width')), kind: rect.getAttribute('class'), said: link.getAttribute('aria-label'), row: link.closest('.gantt-row').querySelector('.name').textContent };
