@@ -30,6 +30,15 @@ name: long
 flow:
   - { name: talk, run: 'seq -f "line %g of many" 1 ${LONG}' }
 `,
+  'turns.yaml': `
+name: turns
+flow:
+  - name: talk
+    run: |
+      if [ $TIDEWHEEL_ATTEMPT = 1 ]; then echo the first try; echo is over >&2; exit 1; fi
+      echo one; sleep 0.1; echo two >&2; sleep 0.1; echo three; sleep 0.1; echo four >&2
+    retry: { retries: 1, delay: 1ms }
+`,
   'clocks.yaml': `
 name: clocks
 schedule: [{ name: spring, cron: '30 2 28 3 *', zone: Europe/Berlin }]
@@ -193,6 +202,20 @@ export const tests = {
     await page.focus('.log-view');
     await page.keyboard.press('End');
     await page.waitForSelector(`.log-row:has(.log-n:text-is("${LONG}")) >> text=line ${LONG} of many`);
+  },
+
+  async 'the last lines of a step are those of its newest attempt, as they came'(world, page) {
+    const run = await world.run(page, 'turns'), lines = 'one\ntwo\nthree\nfour\n';
+    const plain = await world.window({ javaScriptEnabled: false });
+    for (const path of ['/steps/talk', '?step=talk', '/log', '/steps/talk/log']) {
+      await world.goto(plain, `/runs/${run}${path}`);
+      assert.equal(await plain.textContent('main pre.tail'), lines, path);
+    }
+    await world.goto(plain, `/runs/${run}/steps/talk/log?attempt=1`);
+    assert.equal(await plain.textContent('main pre.tail'), 'the first try\nis over\n');
+    await plain.context().close();
+    const { lines: told } = await page.evaluate(async (run) => (await fetch(`/api/v1/runs/${run}/log/lines?step=talk`)).json(), run);
+    assert.equal(told.map((line) => `${line[2].map((span) => span[1]).join('')}\n`).join(''), lines, 'as the log has them');
   },
 
   async 'what would harm a terminal, and a line of ten megabytes, are only shown'(world, page) {

@@ -26,6 +26,8 @@ const COUNT_MAX: u32 = 1000;
 const ONLY_MAX: usize = 400;
 /// Bytes of a line that are shown.
 const BYTES_MAX: u32 = 1 << 20;
+/// Bytes of each of the last lines.
+const END_BYTES: usize = 4096;
 /// Bytes of all lines together.
 const ALL_MAX: u64 = 8 << 20;
 /// Bytes of a long log whose lines are counted before somebody who wants to know what there is now is answered.
@@ -116,6 +118,33 @@ impl LocalDesk {
             from: if is_numbered { page.from + 1 } else { 0 },
             lines: page.lines.into_iter().map(line).collect(),
         })
+    }
+
+    /// The last lines of a log. Those of a long one of one stream are known before its lines are counted.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run, step or attempt, too much is asked for, or the log cannot be read.
+    pub fn log_end(
+        &self,
+        word: &str,
+        of: LogOf<'_>,
+        lines: u32,
+    ) -> Result<Vec<LogLine>, DeskError> {
+        check("lines", lines.into(), 1, COUNT_MAX.into())?;
+        let log = self.log_of(word, of)?;
+        let mut files = self.open_files(&log).map_err(DeskError::System)?;
+        let ending = Index::ending(&mut files, lines.into(), END_BYTES);
+        let page = match ending.map_err(DeskError::System)? {
+            Some(page) => page,
+            None => {
+                let (index, mut files) = self.index_of(&log)?;
+                let from = -i64::from(lines);
+                let wanted = Wanted { from, count: lines.into(), bytes: END_BYTES };
+                index.page(&mut files, wanted).map_err(DeskError::System)?
+            }
+        };
+        Ok(page.lines.into_iter().map(line).collect())
     }
 
     /// Searches a log, and tells piece by piece what was found, for as long as it is told to go on.

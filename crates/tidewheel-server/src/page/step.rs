@@ -9,9 +9,10 @@ use axum::response::Response;
 use serde::Deserialize;
 use tidewheel::clock::wall_clock;
 use tidewheel_client::api::{
-    ArtifactLine, AttemptLine, LogFile, LogList, LogStream, LogWanted, RunState, StepState,
+    ArtifactLine, AttemptLine, LogFile, LogLine, LogList, LogSpan, LogStream, LogWanted, RunState,
+    StepState,
 };
-use tidewheel_client::desk::WholeStep;
+use tidewheel_client::desk::{LogOf, WholeStep};
 use tidewheel_client::text::{self, block, sentence, short_id};
 use utoipa::ToSchema;
 
@@ -25,15 +26,11 @@ use crate::door::Call;
 use crate::problem::Problem;
 use crate::table::{Form, Route};
 
-/// So much of the end of a log is looked at.
-const TAIL_BYTES: u64 = 16 << 10;
-
-/// So many lines of it are shown.
-const TAIL_LINES: usize = 20;
+/// What is shown of the end of a log: so many bytes, so many lines.
+const TAIL: (usize, u32) = (16 << 10, 20);
 
 /// What a browser without scripts gets of a log.
-const PLAIN_BYTES: u64 = 192 << 10;
-const PLAIN_LINES: usize = 1000;
+const PLAIN: (usize, u32) = (192 << 10, 1000);
 
 /// A value that is longer is cut.
 const VALUE_MAX: usize = 2000;
@@ -166,7 +163,7 @@ async fn log(call: Call) -> Result<Response, Problem> {
     let newest = whole.attempts.last().map_or(1, |last| last.attempt);
     let attempt = wish.attempt.unwrap_or(newest);
     let logs = Logs { list: &whole.logs, step: &whole.name, attempt: Some(attempt) };
-    let (text, raw) = (logs.tail(&call, (PLAIN_BYTES, PLAIN_LINES)).await?, logs.raw());
+    let (text, raw) = (logs.tail(&call, PLAIN).await?, logs.raw());
     let shown = whole.flow.clone().unwrap_or_else(|| short_id(&whole.run_id));
     page(&LogPage {
         frame: Frame::of(&call, "runs"),
@@ -194,7 +191,7 @@ fn lines_address(whole: &WholeStep, attempt: u32) -> String {
     format!("/api/v1{run}/log/lines?now=true{from}&step={step}&attempt={attempt}")
 }
 
-/// The logs of a step, of one attempt or of all.
+/// The logs of a step: of one of its attempts, the newest if none is meant.
 pub(super) struct Logs<'a> {
     pub list: &'a LogList,
     pub step: &'a str,
@@ -203,15 +200,14 @@ pub(super) struct Logs<'a> {
 
 impl Logs<'_> {
     fn files(&self) -> impl Iterator<Item = (&LogFile, LogWanted)> {
-        let task = self.list.steps.iter().find(|it| it.step == self.step).map(|it| it.task);
-        let own = self.list.logs.iter().filter(|file| {
-            file.step == self.step && self.attempt.is_none_or(|only| only == file.attempt)
-        });
-        own.filter_map(move |file| {
+        let step = self.list.steps.iter().find(|it| it.step == self.step);
+        let meant = self.attempt.or(step.map(|it| it.attempt));
+        let is_own = move |it: &&LogFile| it.step == self.step && Some(it.attempt) == meant;
+        self.list.logs.iter().filter(is_own).filter_map(move |file| {
             let wanted = LogWanted {
                 version: None,
                 run_id: self.list.run_id.clone(),
-                task: task?,
+                task: step?.task,
                 attempt: file.attempt,
                 stream: file.stream,
                 from: 0,
@@ -220,21 +216,26 @@ impl Logs<'_> {
         })
     }
 
-    /// The last lines that were written, harmless.
-    pub async fn tail(&self, call: &Call, (most, lines): (u64, usize)) -> Result<String, Problem> {
-        let mut said = String::new();
-        for (file, wanted) in self.files() {
-            let from = file.bytes.saturating_sub(most);
-            let bytes = call.server.desk().log(LogWanted { from, ..wanted }).await?;
-            let text = block(&String::from_utf8_lossy(&bytes));
-            let kept: Vec<&str> = text.lines().collect();
-            let kept = &kept[kept.len().saturating_sub(lines)..];
-            if !kept.is_empty() {
-                said.push_str(&kept.join("\n"));
-                said.push('\n');
+    /// The last lines that were written, in the order in which they are in the log, harmless.
+    pub async fn tail(&self, call: &Call, (most, lines): (usize, u32)) -> Result<String, Problem> {
+        let has_some = |(file, _): &(&LogFile, LogWanted)| file.bytes > 0;
+        let Some((_, of)) = self.files().find(has_some) else { return Ok(String::new()) };
+        let end = call.server.desk().here(move |desk| {
+            let (task, attempt) = (Some(of.task), Some(of.attempt));
+            desk.log_end(&of.run_id, LogOf { task, attempt, ..LogOf::default() }, lines)
+        });
+        let (mut kept, mut size) = (Vec::new(), 0);
+        for LogLine(_, _, spans, cut) in end.await?.into_iter().rev() {
+            let mut text: String = spans.into_iter().map(|LogSpan(_, text)| text).collect();
+            text.push_str(if cut.is_some() { "…\n" } else { "\n" });
+            size += text.len();
+            if size > most && !kept.is_empty() {
+                break;
             }
+            kept.push(text);
         }
-        Ok(said)
+        kept.reverse();
+        Ok(kept.concat())
     }
 
     /// Where all of it is.
@@ -263,7 +264,7 @@ impl Panel {
         let tail = match has_log {
             true => {
                 let logs = Logs { list: &whole.logs, step: &name, attempt: None };
-                logs.tail(call, (TAIL_BYTES, TAIL_LINES)).await?
+                logs.tail(call, TAIL).await?
             }
             false => String::new(),
         };

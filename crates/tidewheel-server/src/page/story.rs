@@ -19,8 +19,8 @@ use crate::table::{Form, Route};
 /// Steps that are shown at once.
 const ROWS: u32 = 20;
 
-/// So much of the end of each log is looked at, and so many lines of it are shown.
-const TAIL: (u64, usize) = (32 << 10, 100);
+/// What is shown of the end of each log: so many bytes, so many lines.
+const TAIL: (usize, u32) = (32 << 10, 100);
 
 pub(super) const ROUTES: &[Route] = &[page_route!(
     "page-run-log",
