@@ -342,6 +342,7 @@ fn wishes() -> [String; 8] {
         name: Some("nightly".to_owned()),
         state: Some(StateWish::Failed),
         tag: Some("backup".to_owned()),
+        id: Some("0a2b".to_owned()),
         limit: 20,
         cursor: Some("1f".to_owned()),
     };

@@ -72,6 +72,15 @@ async fn runs_are_listed_page_by_page_and_shown() {
         }
     }
     assert_eq!(seen, runs);
+    let begins = |state: &str| format!("/api/v1/runs?id={}{state}", &runs[1]);
+    let found = get(&scene, &token, &begins("&state=succeeded")).await;
+    assert_eq!(
+        (&found["runs"][0]["run_id"], &found["runs"][1]),
+        (&runs[1].as_str().into(), &Json::Null)
+    );
+    for nothing in [begins("&state=failed"), "/api/v1/runs?id=nothing".to_owned()] {
+        assert_eq!(get(&scene, &token, &nothing).await["runs"], serde_json::json!([]));
+    }
     let failed = get(&scene, &token, "/api/v1/runs?state=failed").await;
     assert_eq!(failed["runs"], serde_json::json!([]));
     let run = get(&scene, &token, &format!("/api/v1/runs/{}", runs[0])).await;

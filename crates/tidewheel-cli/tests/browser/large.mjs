@@ -40,6 +40,14 @@ export const tests = {
     await page.click('.step-row .name a');
     await page.waitForSelector('#panel h2 >> text=each[8765]');
 
+    // The box finds steps that are not in the page.
+    await world.goto(page, `/runs/${run}`);
+    await page.waitForSelector('html.script');
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('each[9876]');
+    await page.click('#found li:has-text("each[9876]")');
+    await page.waitForSelector('#panel h2 >> text=each[9876]');
+
     // A thousand changes, of which one is drawn: nothing else in the page is touched for the others.
     await page.addInitScript(() => {
       const Real = EventSource;
@@ -81,6 +89,14 @@ export const tests = {
       await page.waitForLoadState();
     }
     assert.ok(seen.size >= RUNS, `${seen.size} runs`);
+    // The oldest is found by its id, although no list that the box has knows of it.
+    const oldest = [...seen].at(-1).slice(2);
+    await page.waitForSelector('html.script');
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type(oldest);
+    await page.waitForSelector(`#found li:has-text("nightly ${oldest.slice(0, 13)}")`);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${world.base}/runs/${oldest}`);
     // A page further on, somewhere in its middle.
     await world.goto(page, '/runs?flow=nightly&state=succeeded');
     await page.click('a[rel=next]');

@@ -32,6 +32,9 @@ pub struct ListWish {
     /// Only with this tag. A thousand runs are looked at for one answer, which may so have few or none and say where to go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
+    /// Only those whose identities begin so. At most 50 are found, and the list does not say where to go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// At most so many.
     #[serde(default = "usual_limit")]
     #[schema(minimum = 1, maximum = 500, default = 20)]
@@ -47,7 +50,8 @@ fn usual_limit() -> u32 {
 
 impl Default for ListWish {
     fn default() -> Self {
-        Self { version: None, name: None, state: None, tag: None, limit: 20, cursor: None }
+        let (name, state, tag, id, cursor) = Default::default();
+        Self { version: None, name, state, tag, id, limit: 20, cursor }
     }
 }
 

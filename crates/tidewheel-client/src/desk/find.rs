@@ -3,7 +3,7 @@
 //! What is known of a run that was found is in [`super::view`].
 
 use tidewheel::RunId;
-use tidewheel::store::{RunDetail, RunFilter, RunKind, TaskSummary};
+use tidewheel::store::{RunDetail, RunFilter, RunKind, RunSummary, TaskSummary};
 
 use super::error::DeskError;
 use super::local::LocalDesk;
@@ -11,6 +11,9 @@ use crate::text::nearest;
 
 /// Longer lists of candidates help nobody.
 const CANDIDATES_MAX: u32 = 5;
+
+/// So many are looked for where somebody wants a list of them.
+const BEGINNING_MAX: u32 = 50;
 
 impl LocalDesk {
     /// The run that a word means: its id, a prefix of it, or `last`.
@@ -37,6 +40,18 @@ impl LocalDesk {
             }
             _ => Err(DeskError::SeveralRuns { word: word.to_owned(), runs: ids }),
         }
+    }
+
+    /// Runs whose identities begin so, newest first, of as many as are looked for.
+    pub(super) fn runs_beginning(&self, prefix: &str) -> Result<Vec<RunSummary>, DeskError> {
+        let ids = self.read(|reader| reader.find(prefix, BEGINNING_MAX))?;
+        let mut runs = Vec::new();
+        for id in ids {
+            let found = self.run_within(id)?.map(|detail| detail.summary);
+            runs.extend(found.filter(|run| run.kind == RunKind::Run));
+        }
+        runs.sort_by_key(|run| std::cmp::Reverse(run.place));
+        Ok(runs)
     }
 
     /// Those of them that whoever asks may know of.

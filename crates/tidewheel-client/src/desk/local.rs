@@ -133,6 +133,9 @@ impl LocalDesk {
     /// When the folder cannot be read.
     pub fn list(&self, wish: &ListWish) -> Result<RunList, DeskError> {
         let (live, states) = wish.state.map(filter).unwrap_or_default();
+        if let Some(id) = &wish.id {
+            return self.list_beginning(id, wish, (live, &states));
+        }
         // Some of those that are found may not be meant.
         let is_chosen = wish.tag.is_some() || !self.reach.is_all();
         let mut filter = RunFilter {
@@ -169,6 +172,26 @@ impl LocalDesk {
                 return Ok(list);
             }
         }
+    }
+
+    /// Those whose identities begin so.
+    fn list_beginning(
+        &self,
+        id: &str,
+        wish: &ListWish,
+        (live, states): (Option<bool>, &[TaskState]),
+    ) -> Result<RunList, DeskError> {
+        let mut runs = self.runs_beginning(id)?;
+        runs.retain(|run| {
+            let is_of_flow = wish.name.is_none() || run.name == wish.name;
+            let is_so = states.is_empty() || states.contains(&run.state);
+            is_of_flow && is_so && live.is_none_or(|live| live == run.is_live)
+        });
+        let tags = self.tags_of(&runs);
+        let has_tag = |tags: &[String]| wish.tag.as_ref().is_none_or(|tag| tags.contains(tag));
+        let meant = runs.iter().zip(tags).filter(|(_, tags)| has_tag(tags));
+        let lines = meant.take(wish.limit as usize).map(|(run, tags)| self.tagged_line(run, tags));
+        Ok(RunList { runs: lines.collect(), ..RunList::default() })
     }
 
     /// A run in one line, if it is known.

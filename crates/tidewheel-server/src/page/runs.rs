@@ -115,7 +115,7 @@ async fn runs(call: Call) -> Result<Response, Problem> {
         tag: tag.clone(),
         limit: ROWS,
         cursor: wish.cursor.clone(),
-        version: None,
+        ..ListWish::default()
     };
     let list = call.server.desk().list(list).await?;
     let state = match wish.state {
