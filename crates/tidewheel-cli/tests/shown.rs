@@ -39,6 +39,26 @@ flow:
     assert!(line("needed ").contains("failed  "), "{text}");
 }
 
+#[test]
+fn a_run_says_what_it_was_started_with_and_what_made_it() {
+    let scratch = Scratch::new("shown-origin");
+    let params = "params: { level: { type: int, default: 3 }, who: { default: me } }";
+    let file =
+        scratch.file("flow.yaml", &format!("{params}\nflow: [{{ name: one, run: exit 1 }}]\n"));
+    scratch.run(&["run", &file, "--param", "level=5"]);
+    let first = scratch.json(&["show", "last"]);
+    assert_eq!(first["params"], json!({ "level": 5, "who": "me" }));
+    assert_eq!(first["origin"], json!({ "by": "by-hand" }));
+    scratch.run(&["retry", "last"]);
+    let again = scratch.json(&["show", "last"]);
+    assert_eq!(again["params"], first["params"]);
+    assert_eq!(again["origin"], json!({ "by": "retry", "run_id": first["run_id"] }));
+    let text = stdout(&scratch.run(&["show", "last"]));
+    let short = &first["run_id"].as_str().unwrap()[..13];
+    assert!(text.contains(&format!("origin: retry of {short}\n")), "{text}");
+    assert!(text.contains("params: level=5, who=me\n"), "{text}");
+}
+
 /// Answers every request so, until the test ends.
 fn serve(status: &'static str, body: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -138,7 +158,7 @@ flow:
     let expected = ["list", "each[]", "each[0]", "each[1]", "each", "last"];
     assert_eq!(result["steps"].as_object().unwrap().keys().collect::<Vec<_>>(), expected);
     let text = stdout(&scratch.run(&["show", "last"]));
-    let names = text.lines().skip(4).map(|line| line.split(' ').next().unwrap());
+    let names = text.lines().skip(5).map(|line| line.split(' ').next().unwrap());
     assert_eq!(names.collect::<Vec<_>>(), expected);
     let logs = stdout(&scratch.run(&["logs", "last"]));
     assert_eq!(logs, "list | [1, 2]\neach[0] | 1\neach[1] | 2\nlast | last\n");

@@ -6,7 +6,7 @@
 
 mod written;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ use tidewheel_client::api::{
     AnswerWish, Answered, ArtifactLine, ArtifactList, Asked, Asker, AttemptLine, AttemptList,
     AuditList, AuditRow, AuditVerified, CacheState, CancelWish, Document, Explained, Figures,
     FileChange, GoneOn, Health, HealthState, ListWish, LogFile, LogList, LogStream, LogTurn,
-    LogWanted, LogWish, LoginLink, Named, NextFirings, OrderLine, OrderPreview, Plan, PlannedCache,
-    PlannedStep, Preview, PriorityChanged, PriorityWish, QueueFigures, Refusal, RefusalKind,
-    Refused, RequestEnd, ResumeWish, RetryWish, Role, RunLine, RunList, RunResult, RunState,
-    SchedulerFigures, Standing, StateWish, StepExplained, StepLogs, StepResult, StepStanding,
-    StepState, TimeBucket, TimeFigures, TokenLine, TokenList, TokenMade, TokenWish, UnknownSteps,
-    Validated, Values,
+    LogWanted, LogWish, LoginLink, Named, NextFirings, OrderLine, OrderPreview, OriginWord, Plan,
+    PlannedCache, PlannedStep, Preview, PriorityChanged, PriorityWish, QueueFigures, Refusal,
+    RefusalKind, Refused, RequestEnd, ResumeWish, RetryWish, Role, RunLine, RunList, RunOrigin,
+    RunResult, RunState, SchedulerFigures, Standing, StateWish, StepExplained, StepLogs,
+    StepResult, StepStanding, StepState, TimeBucket, TimeFigures, TokenLine, TokenList, TokenMade,
+    TokenWish, UnknownSteps, Validated, Values,
 };
 use tidewheel_client::progress::{EndState, Event, StepInfo, Told};
 use written::Written;
@@ -103,6 +103,14 @@ fn result() -> RunResult {
         reason: Some("its group was taken".to_owned()),
         tags: vec!["backup".to_owned()],
         made_room: true,
+        params: BTreeMap::from([("level".to_owned(), json!(3))]),
+        origin: Some(RunOrigin {
+            by: OriginWord::Schedule,
+            schedule: Some("nightly".to_owned()),
+            nominal: Some(AT),
+            firing: Some("backfill".to_owned()),
+            run_id: Some(RUN.to_owned()),
+        }),
         hints: vec!["tidewheel retry 0a2b3c4d5e6f7  runs what is left".to_owned()],
         // The order is that of the flow, not of the alphabet.
         steps: Named(vec![("test".to_owned(), step), ("build".to_owned(), failed)]),

@@ -13,8 +13,8 @@ use serde_json::json;
 use tidewheel::Timestamp;
 use tidewheel::clock::VirtualClock;
 use tidewheel_client::api::{
-    AnswerWish, BackfillWish, Happened, LedgerFate, LedgerLine, LedgerWish, ListWish, RefusalKind,
-    RetryWish, RunState, ScheduleWord, StartWish, What,
+    AnswerWish, BackfillWish, Happened, LedgerFate, LedgerLine, LedgerWish, ListWish, OriginWord,
+    RefusalKind, RetryWish, RunOrigin, RunState, ScheduleWord, StartWish, What,
 };
 use tidewheel_client::house::{Happenings, House, HouseOptions, Seen};
 use tidewheel_client::session::Takeover;
@@ -132,6 +132,16 @@ fn a_flow_is_started_by_its_name() {
         );
         let retried = retried.await.unwrap();
         assert_ne!(retried.run_id, started.run_id);
+        // What it was started with, and what made it, is told of each.
+        assert_eq!(
+            result.params,
+            BTreeMap::from([("times".into(), json!(3)), ("who".into(), json!("you"))])
+        );
+        assert_eq!(result.origin, Some(RunOrigin::by(OriginWord::ByHand)));
+        let again = house.desk().show(&retried.run_id).await.unwrap();
+        let of = Some(started.run_id.clone());
+        let origin = RunOrigin { run_id: of, ..RunOrigin::by(OriginWord::Retry) };
+        assert_eq!((again.params, again.origin), (result.params, Some(origin)));
         assert_eq!(next(&mut happenings, What::RunEnded).await.run_id, Some(retried.run_id));
         house.close(LONG).await;
     });
@@ -455,8 +465,18 @@ fn schedules_are_paused_fired_and_backfilled() {
         // All of them have run: nothing is missed.
         let asked = house.backfill("hourly", BackfillWish { missed: true, ..range }).await.unwrap();
         assert_eq!(asked.firings, Some(0));
-        let origins: BTreeSet<String> =
-            ledger(&house, "hourly").await.into_iter().map(|it| it.origin).collect();
+        let mut origins = BTreeSet::new();
+        for line in ledger(&house, "hourly").await {
+            let run = house.desk().show(line.run_id.as_deref().unwrap()).await.unwrap();
+            let made = RunOrigin {
+                schedule: Some("hourly".to_owned()),
+                nominal: Some(line.nominal),
+                firing: Some(line.origin.clone()),
+                ..RunOrigin::by(OriginWord::Schedule)
+            };
+            assert_eq!(run.origin, Some(made), "a run says which firing it is");
+            origins.insert(line.origin);
+        }
         assert_eq!(origins, BTreeSet::from(["backfill".to_owned(), "by-hand".to_owned()]));
         house.close(LONG).await;
     });

@@ -2,7 +2,10 @@
 //!
 //! What is known of runs is found at the desk; here it is put into columns.
 
-use tidewheel_client::api::{ListWish, RunLine, RunList, RunResult, RunState, StateWish};
+use serde_json::Value as Json;
+use tidewheel_client::api::{
+    ListWish, OriginWord, RunLine, RunList, RunOrigin, RunResult, RunState, StateWish,
+};
 use tidewheel_client::desk::Desk;
 use tidewheel_client::text::{ago, count, harmless, short_id, span, with_element};
 
@@ -11,6 +14,9 @@ use crate::data::DeskArgs;
 use crate::error::CommandError;
 use crate::table::Table;
 use crate::ui::Ui;
+
+/// So much of the value of a param is shown.
+const VALUE_MAX: usize = 80;
 
 /// List runs, newest first
 #[derive(Debug, clap::Args)]
@@ -152,11 +158,45 @@ pub(crate) fn show(ui: &Ui, args: &ShowArgs) -> Result<u8, CommandError> {
     Ok(0)
 }
 
+/// What made a run.
+fn origin_text(origin: &RunOrigin) -> String {
+    let run = origin.run_id.as_ref().map(short_id).unwrap_or_default();
+    match origin.by {
+        OriginWord::ByHand => "origin: by hand".to_owned(),
+        OriginWord::Retry => format!("origin: retry of {run}"),
+        OriginWord::Schedule => {
+            let name = harmless(origin.schedule.as_deref().unwrap_or("a schedule that is gone"));
+            let instant = origin.nominal.map(|at| format!(" for {at}")).unwrap_or_default();
+            let asked = origin.firing.as_ref().filter(|word| *word != "trigger");
+            let asked = asked.map(|word| format!(" ({})", word.replace('-', " ")));
+            format!("origin: {name}{instant}{}", asked.unwrap_or_default())
+        }
+    }
+}
+
+/// A value in a line, cut where it is long.
+fn plainly(value: &Json) -> String {
+    let text = match value {
+        Json::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    match text.char_indices().nth(VALUE_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
 pub(crate) fn text(run: &RunResult) -> String {
     let name = harmless(run.flow.as_deref().unwrap_or("-"));
     let mut lines = vec![format!("{} {name}: {}", run.run_id, run.state)];
     let took = run.ended_at.map(|at| format!(", took {}", span(at.since(run.accepted_at))));
     lines.push(format!("started {}{}", ago(run.accepted_at), took.unwrap_or_default()));
+    lines.extend(run.origin.as_ref().map(origin_text));
+    if !run.params.is_empty() {
+        let param = |(name, value): (&String, &Json)| format!("{name}={}", plainly(value));
+        let params: Vec<String> = run.params.iter().map(param).collect();
+        lines.push(format!("params: {}", harmless(&params.join(", "))));
+    }
     if !run.tags.is_empty() {
         lines.push(format!("tags: {}", harmless(&run.tags.join(", "))));
     }

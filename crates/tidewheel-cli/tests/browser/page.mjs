@@ -74,6 +74,8 @@ const tests = {
     // Nobody reloads: it comes to its end by itself.
     await page.waitForSelector('#p-head .word:text("succeeded")');
     await page.waitForSelector('.picture .state-succeeded[data-step=publish]');
+    assert.match(await page.textContent('#p-params'), /level\s*5/);
+    assert.match(await page.textContent('#p-head .facts'), /started by hand/);
     assert.equal(await page.textContent('#lamp span'), 'live');
   },
 
@@ -94,6 +96,7 @@ const tests = {
     await page.click('dialog .primary');
     await page.waitForURL((url) => url.pathname.startsWith('/runs/') && !url.pathname.endsWith(run));
     await page.waitForSelector('#p-head .word:text("failed")');
+    assert.match(await page.textContent('#p-head .facts'), new RegExp(`retry of ${run.slice(0, 13)}`));
   },
 
   async 'a step is chosen, and its log read'(world, page) {
@@ -137,6 +140,9 @@ const tests = {
     await page.click('#p-schedules th >> text=nightly/nightly');
     await page.click('text=Run now');
     await page.waitForSelector('#p-past >> text=by-hand');
+    await page.click('#p-past tr:has-text("by-hand") a');
+    await page.waitForSelector('#p-head .facts >> text=made by nightly/nightly');
+    assert.match(await page.textContent('#p-head .facts'), /fired by hand/);
   },
 
   async 'whatever waits says why and behind whom'(world, page) {

@@ -158,6 +158,8 @@ mod tests {
             reason: None,
             made_room: false,
             tags: Vec::new(),
+            params: Default::default(),
+            origin: None,
             hints: Vec::new(),
             steps: Named(steps),
             outputs: Named::default(),

@@ -67,7 +67,7 @@ pub use reading::{
     SearchWish,
 };
 pub use refusal::{FileChange, Refusal, RefusalKind, Refused};
-pub use result::{RunResult, StepResult};
+pub use result::{OriginWord, RunOrigin, RunResult, StepResult};
 pub use schedules::{
     Delivered, DeliveryFate, Ledger, LedgerFate, LedgerLine, ScheduleAsked, ScheduleLine,
     ScheduleList, ScheduleWord, Upcoming, UpcomingFiring,

@@ -2,6 +2,8 @@
 //!
 //! It is the result of `run --format json` and of `show --format json`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use tidewheel::Timestamp;
@@ -44,6 +46,13 @@ pub struct RunResult {
     /// Words to find it by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
+    /// The values of its params, as it was started with them. Secrets are none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, Value>)]
+    pub params: BTreeMap<String, Json>,
+    /// What made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<RunOrigin>,
     /// What can be done about it, if it did not go well.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<String>,
@@ -56,6 +65,46 @@ pub struct RunResult {
     /// Files that steps left with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<ArtifactLine>,
+}
+
+/// What made a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunOrigin {
+    /// In one word.
+    pub by: OriginWord,
+    /// The schedule, if it is a firing of one that is still known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
+    /// The instant that the schedule fired for.
+    #[serde(default, with = "instant_if_any", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub nominal: Option<Timestamp>,
+    /// Why that instant fired, as its ledger has it: `trigger`, `by-hand` or `backfill`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub firing: Option<String>,
+    /// The run that this one makes again, if it is a retry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+}
+
+/// What made a run, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OriginWord {
+    /// Somebody started it, or a program.
+    ByHand,
+    /// A schedule fired.
+    Schedule,
+    /// Somebody had another run made again.
+    Retry,
+}
+
+impl RunOrigin {
+    /// This, and nothing more is known.
+    #[must_use]
+    pub fn by(by: OriginWord) -> Self {
+        Self { by, schedule: None, nominal: None, firing: None, run_id: None }
+    }
 }
 
 impl RunResult {

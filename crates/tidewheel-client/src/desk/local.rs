@@ -21,7 +21,8 @@ use super::states::run_state;
 use super::surface::Surface;
 use super::view::{RunView, StepView};
 use crate::api::{
-    AttemptLine, AttemptList, ListWish, RunLine, RunList, RunResult, RunState, StateWish,
+    AttemptLine, AttemptList, ListWish, OriginWord, RunLine, RunList, RunResult, RunState,
+    StateWish,
 };
 use crate::kind::{Definition, Kind, Kinds};
 use crate::log::Shelf;
@@ -293,9 +294,9 @@ impl LocalDesk {
         self.document(&self.show(word)?, at)
     }
 
-    /// What a run came to, with the files it left.
+    /// What a run came to, with all that is told of it.
     fn document(&self, view: &RunView, at: Surface) -> Result<RunResult, DeskError> {
-        self.with_files(view, view.document(&self.folder.logs_dir(), at))
+        self.completed(view, view.document(&self.folder.logs_dir(), at))
     }
 
     /// The same, of what was found out before.
@@ -306,12 +307,17 @@ impl LocalDesk {
         elements: HashMap<String, Json>,
     ) -> Result<RunResult, DeskError> {
         let logs = self.folder.logs_dir();
-        self.with_files(view, view.document_of(listed, elements, &logs, Surface::Command))
+        self.completed(view, view.document_of(listed, elements, &logs, Surface::Command))
     }
 
-    fn with_files(&self, view: &RunView, mut result: RunResult) -> Result<RunResult, DeskError> {
-        let left = self.left_in(view.detail.summary.id)?;
+    /// The same with the files it left, and the schedule that made it.
+    fn completed(&self, view: &RunView, mut result: RunResult) -> Result<RunResult, DeskError> {
+        let run = &view.detail.summary;
+        let left = self.left_in(run.id)?;
         result.artifacts = left.iter().flat_map(super::artifacts::lines).collect();
+        if let Some(origin) = result.origin.as_mut().filter(|it| it.by == OriginWord::Schedule) {
+            (origin.schedule, origin.firing) = self.fired_by(run)?;
+        }
         Ok(result)
     }
 

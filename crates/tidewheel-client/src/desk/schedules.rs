@@ -9,7 +9,8 @@ use std::time::Duration;
 use tidewheel::id::ScheduleId;
 use tidewheel::schedule::{Misfire, Origin, Overlap, ScheduleSpec, Span, Trigger};
 use tidewheel::store::{
-    FiringFate, FiringSummary, LimitSummary, QueueSummary, ScheduleCommand, ScheduleSummary,
+    FiringFate, FiringSummary, LimitSummary, QueueSummary, RunSummary, ScheduleCommand,
+    ScheduleSummary,
 };
 use tidewheel::{RunId, Timestamp};
 use tidewheel_flow::FlowOrder;
@@ -44,6 +45,9 @@ pub enum ScheduleWish {
 
 /// Schedules whose flows are remembered by name.
 const FLOWS_MAX: usize = 65_536;
+
+/// Firings of one instant that are looked through for one of them.
+const SAME_MAX: u32 = 100;
 
 /// Lines of a ledger that are looked through for what was missed.
 const LEDGER_MAX: u32 = 1_000_000;
@@ -282,6 +286,20 @@ impl LocalDesk {
         }
     }
 
+    /// The schedule that a run is a firing of, as far as it is still known, and why it fired.
+    pub(super) fn fired_by(
+        &self,
+        run: &RunSummary,
+    ) -> Result<(Option<String>, Option<String>), DeskError> {
+        let Some((schedule, nominal)) = run.firing else { return Ok((None, None)) };
+        let name = self.read(|reader| reader.schedule_name(schedule))?;
+        // Those of one instant, which are few, stand before the next one.
+        let before = Timestamp::from_micros(nominal.as_micros() + 1);
+        let firings = self.read(|reader| reader.firings(schedule, Some(before), SAME_MAX))?;
+        let own = firings.iter().find(|it| it.fate == FiringFate::Ran(run.id));
+        Ok((name, own.map(|it| origin_word(it.origin))))
+    }
+
     fn schedule_line(&self, schedule: &ScheduleSummary) -> Result<ScheduleLine, DeskError> {
         let ScheduleSummary { spec, state, .. } = schedule;
         let is_left = || self.folder.is_left(&schedule.shard).map_err(|error| self.failed(error));
@@ -345,7 +363,7 @@ impl LocalDesk {
             nominal: firing.nominal,
             last: (firing.count > 1).then_some(firing.last),
             count: firing.count,
-            origin: firing.origin.word().replace(' ', "-"),
+            origin: origin_word(firing.origin),
             fate,
             why,
             state: run.map(|run| self.state_of(run)).transpose()?.flatten(),
@@ -359,6 +377,11 @@ impl LocalDesk {
         let is_abandoned = self.is_abandoned(&detail.summary)?;
         Ok(Some(run_state(&detail.summary, is_abandoned)))
     }
+}
+
+/// Why an instant fired, in one word.
+fn origin_word(origin: Origin) -> String {
+    origin.word().replace(' ', "-")
 }
 
 /// Instants of a schedule, each in the time zone of its rule.

@@ -22,7 +22,9 @@ use super::states::{
 };
 use super::surface::Surface;
 use super::tail::log_path;
-use crate::api::{LogStream, Named, RunResult, RunState, StepResult, StepState};
+use crate::api::{
+    LogStream, Named, OriginWord, RunOrigin, RunResult, RunState, StepResult, StepState,
+};
 use crate::kind::Definition;
 use crate::text::{quoted, short_id};
 
@@ -195,11 +197,24 @@ impl RunView {
             ended_at: summary.ended_at,
             reason: self.run_reason(),
             tags: self.definition.tags(),
+            params: self.definition.params(),
+            origin: Some(self.origin()),
             made_room: matches!(summary.reason, Reason::GroupTaken | Reason::Replaced),
             hints: self.hints(listed, logs, at),
             steps: Named(steps),
             outputs: Named(outputs),
             artifacts: Vec::new(),
+        }
+    }
+
+    /// What made it, as far as its own row and what it was started with say that.
+    fn origin(&self) -> RunOrigin {
+        match (self.definition.makes_again(), self.detail.summary.firing) {
+            (Some(run), _) => RunOrigin { run_id: Some(run), ..RunOrigin::by(OriginWord::Retry) },
+            (None, Some((_, nominal))) => {
+                RunOrigin { nominal: Some(nominal), ..RunOrigin::by(OriginWord::Schedule) }
+            }
+            (None, None) => RunOrigin::by(OriginWord::ByHand),
         }
     }
 

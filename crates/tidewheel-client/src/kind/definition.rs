@@ -2,7 +2,7 @@
 //!
 //! Answers only; when anything is started and what a failure means is decided by the scheduler.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,6 +93,16 @@ pub trait Definition: fmt::Debug + Send + Sync {
     /// The same while the run goes on here, and its tasks have left this for each other.
     fn elements_now(&self, _tasks: &[String], _left: &Arc<Outputs>) -> HashMap<String, Json> {
         HashMap::new()
+    }
+
+    /// The values of the params that the run was started with. Secrets are none.
+    fn params(&self) -> BTreeMap<String, Json> {
+        BTreeMap::new()
+    }
+
+    /// The run that this one makes again, if it does.
+    fn makes_again(&self) -> Option<String> {
+        None
     }
 
     /// Words to find the run by.

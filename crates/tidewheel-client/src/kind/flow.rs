@@ -347,6 +347,14 @@ impl Definition for FlowDefinition {
         flow.element_values(&self.order.params, left, names())
     }
 
+    fn params(&self) -> BTreeMap<String, Json> {
+        self.order.params.clone()
+    }
+
+    fn makes_again(&self) -> Option<String> {
+        self.order.again.clone()
+    }
+
     fn tags(&self) -> Vec<String> {
         self.order.tags.clone()
     }

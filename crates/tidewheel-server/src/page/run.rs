@@ -8,17 +8,17 @@ use serde::Deserialize;
 use tidewheel::Timestamp;
 use tidewheel::clock::wall_clock;
 use tidewheel_client::api::{
-    RunResult, RunState, StepList, StepRow, StepState, StepsOrder, StepsWish,
+    OriginWord, RunOrigin, RunResult, RunState, StepList, StepRow, StepState, StepsOrder, StepsWish,
 };
 use tidewheel_client::desk::{Beside, WholeRun};
 use tidewheel_client::files::{Picture, SvgOptions};
-use tidewheel_client::text::{sentence, short_id};
+use tidewheel_client::text::{name as visible, sentence, short_id};
 use utoipa::ToSchema;
 
 use super::frame::{Frame, page, page_route};
 use super::gantt::{Gantt, GanttWish};
 use super::link::Link;
-use super::step::Panel;
+use super::step::{Panel, shown_value};
 use super::strip::{counts, strip};
 use super::tabs::Tabs;
 use super::words::{Markup, command, going_on, moment, run_address, run_mark, step_mark, took};
@@ -118,6 +118,7 @@ struct RunPage {
     panel: Option<Panel>,
     commands: Vec<Markup>,
     artifacts: Vec<super::step::File>,
+    params: Vec<(String, String)>,
 }
 
 /// Some steps of a long list, for a page that has the others.
@@ -242,6 +243,7 @@ fn shown(call: &Call, wish: &Wish, whole: WholeRun, panel: Option<Panel>) -> Run
             .iter()
             .map(|it| super::step::File::of(&result.run_id, it))
             .collect(),
+        params: result.params.iter().map(|(name, it)| (visible(name), shown_value(it))).collect(),
         letters: steps.letters,
         short,
         id: result.run_id,
@@ -266,7 +268,26 @@ fn facts(result: &RunResult, now: Timestamp) -> Vec<Markup> {
     if waited.as_millis() >= 1_000 {
         facts.push(Markup(format!("waited {} before", took(waited))));
     }
+    facts.extend(result.origin.as_ref().map(made_by));
     facts
+}
+
+/// What made a run.
+fn made_by(origin: &RunOrigin) -> Markup {
+    let nominal = origin.nominal.map(|at| format!(" for {}", moment(at))).unwrap_or_default();
+    Markup(match (origin.by, &origin.schedule, &origin.run_id) {
+        (OriginWord::Retry, _, Some(run)) => format!("retry of {}", Link::of_run(run)),
+        (OriginWord::Schedule, Some(name), _) => {
+            let asked = match origin.firing.as_deref() {
+                Some("backfill") => ", a backfill",
+                Some("by-hand") => ", fired by hand",
+                _ => "",
+            };
+            format!("made by {}{nominal}{asked}", Link::of_schedule(name))
+        }
+        (OriginWord::Schedule, None, _) => format!("made by a schedule that is gone{nominal}"),
+        _ => "started by hand".to_owned(),
+    })
 }
 
 fn broken(result: &RunResult) -> Vec<Broken> {

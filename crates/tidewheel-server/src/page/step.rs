@@ -348,7 +348,7 @@ fn attempt(it: &AttemptLine, said: Option<&str>, now: tidewheel::Timestamp) -> A
     }
 }
 
-fn shown_value(value: &serde_json::Value) -> String {
+pub(super) fn shown_value(value: &serde_json::Value) -> String {
     let text = match value {
         serde_json::Value::String(text) => text.clone(),
         other => serde_json::to_string_pretty(other).unwrap_or_default(),

@@ -25,6 +25,22 @@ impl Reader {
         self.read(|connection| schedules(connection, ended_too))
     }
 
+    /// The name of a schedule, if it is still known and has one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::schedules`].
+    pub fn schedule_name(&self, schedule: ScheduleId) -> Result<Option<String>, FolderError> {
+        self.read(|connection| {
+            let sql = "SELECT spec FROM schedules WHERE id = ?1";
+            let mut statement = connection.prepare_cached(sql)?;
+            let mut rows = statement.query([schedule.0.to_be_bytes()])?;
+            let Some(row) = rows.next()? else { return Ok(None) };
+            let spec: ScheduleSpec = codec::read(row.get_ref(0)?.as_str().map_err(wrong)?)?;
+            Ok(spec.name.as_deref().map(str::to_owned))
+        })
+    }
+
     /// What became of the instants of a schedule, newest first, those before `before`.
     ///
     /// # Errors
