@@ -110,7 +110,8 @@ async function retry(run, from, note) {
 async function cancel(run) {
   const { letters } = await (await fetch(`${api}/runs/${run}/steps?limit=0`)).json();
   const count = (letter) => [...letters].filter((it) => it === letter).length;
-  const content = [element('p', {}, element('b', {}, `${count('R')}`), ' running steps are told to stop, ', element('b', {}, `${count('P')}`), ' are never started. What cleans up is still done.')];
+  const [running, left] = [count('R'), count('P')];
+  const content = [element('p', {}, element('b', {}, `${running}`), ` running step${running === 1 ? ' is' : 's are'} told to stop, `, element('b', {}, `${left}`), ` ${left === 1 ? 'is' : 'are'} never started. What cleans up is still done.`)];
   if (!(await dialog('Cancel the run', content, { yes: 'Cancel the run', command: `tidewheel cancel ${short(run)}`, danger: true }))) return;
   const asked = await ask('POST', `/runs/${run}/cancel`, {});
   toast(asked.heard ? 'Cancelled.' : 'It was asked to end, and has not answered yet.');

@@ -90,6 +90,6 @@ document.getElementById('plan').addEventListener('click', () => doing(async () =
   const plan = await ask('POST', '/plan', wish());
   const time = plan.expected_seconds == null ? 'How long it takes is not known yet.' : `It takes about ${span(plan.expected_seconds * 1000)}.`;
   const steps = plan.steps.slice(0, 200).map((step) => element('li', {}, element('bdi', {}, step.step), element('span', { class: 'dim' }, ` ${step.kind}${step.critical ? ', on the longest path' : ''}`)));
-  planned.replaceChildren(element('h2', {}, 'What it would do'), element('p', {}, `${plan.steps.length} steps, at most ${plan.max_workers} at once. ${time}`), element('ol', {}, ...steps));
+  planned.replaceChildren(element('h2', {}, 'What it would do'), element('p', {}, `${plan.steps.length} step${plan.steps.length === 1 ? '' : 's'}, at most ${plan.max_workers} at once. ${time}`), element('ol', {}, ...steps));
   planned.hidden = false;
 }));

@@ -154,7 +154,7 @@ const tests = {
     assert.match(await page.textContent('#panel .why'), /limit one/);
     await world.goto(page, `/runs/${run}`);
     await page.click('text=Cancel…');
-    assert.match(await page.textContent('dialog'), /1 running steps are told to stop/);
+    assert.match(await page.textContent('dialog'), /1 running step is told to stop, \d are never started/);
     await page.click('dialog .primary');
     await page.waitForSelector('#p-head .word:text("cancelled")');
   },
