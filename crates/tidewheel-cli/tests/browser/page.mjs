@@ -62,6 +62,7 @@ flow:
 const tests = {
   async 'a run is started with a param and watched to its end'(world, page) {
     await world.goto(page, '/flows/nightly/run');
+    assert.match(await page.textContent('[data-param=level] label'), /level int, 1 to 9/);
     await page.fill('[data-param=level] input', '99');
     await page.click('text=Start');
     await page.waitForSelector('[data-param=level][data-wrong] .wrong:not([hidden])');

@@ -48,6 +48,8 @@ struct Field {
     description: Option<String>,
     min: Option<String>,
     max: Option<String>,
+    /// The same in words.
+    bounds: String,
 }
 
 async fn form(call: Call) -> Result<Response, Problem> {
@@ -84,6 +86,7 @@ fn field(param: &ParamLine) -> Field {
         (value, is_default)
     };
     let bound = |bound: Option<f64>| bound.map(|bound| bound.to_string());
+    let (min, max) = (bound(param.min), bound(param.max));
     Field {
         name: param.name.clone(),
         kind: param.kind.clone(),
@@ -99,8 +102,15 @@ fn field(param: &ParamLine) -> Field {
         is_on: param.default == Some(Json::Bool(true)),
         choices: param.choices.iter().map(choice).collect(),
         description: param.description.as_deref().map(sentence),
-        min: bound(param.min),
-        max: bound(param.max),
+        bounds: match (&min, &max, &param.pattern) {
+            (Some(min), Some(max), _) => format!("{min} to {max}"),
+            (Some(min), None, _) => format!("at least {min}"),
+            (None, Some(max), _) => format!("at most {max}"),
+            (None, None, Some(pattern)) => format!("like {}", sentence(pattern)),
+            (None, None, None) => String::new(),
+        },
+        min,
+        max,
         value: default,
     }
 }
