@@ -168,6 +168,17 @@ async fn of_very_many_flows_the_first_page_has_some() {
 }
 
 #[tokio::test]
+async fn a_form_that_says_nothing_of_a_state_means_any() {
+    let (scene, run) = odd().await;
+    let token = scene.token(Role::Viewer);
+    let page = look(&scene, &token, "/runs?state=&flow=&tag=").await;
+    assert!(page.contains(&format!("id=\"r-{run}\"")), "{page}");
+    assert!(page.contains("<option value=\"\" selected>Any state"), "{page}");
+    let wish = Wish::new("GET", "/runs?state=nothing").token(&token).header("accept", "text/html");
+    assert_eq!(scene.send(wish).await.status, StatusCode::UNPROCESSABLE_ENTITY);
+}
+
+#[tokio::test]
 async fn a_step_that_waits_says_why() {
     let (scene, run) = odd().await;
     let token = scene.token(Role::Viewer);

@@ -235,6 +235,12 @@ const tests = {
     await page.click('#views >> text=Broken nights');
     await page.waitForURL(/state=failed&flow=nightly/);
     assert.equal(await page.locator('#p-runs tbody tr .word:not(:text("failed"))').count(), 0);
+    // Who has chosen a state can choose any again.
+    await page.selectOption('.filter [name=state]', 'Any state');
+    await page.click('.filter button');
+    await page.waitForURL(/state=&flow=nightly/);
+    await page.waitForSelector('.filter [name=state] option:checked:text("Any state")', { state: 'attached' });
+    await world.goto(page, '/runs?state=failed&flow=nightly');
     await page.click('[aria-label="Forget Broken nights"]');
     await page.waitForSelector('#views:not(:has(a))', { state: 'attached' });
   },

@@ -4,7 +4,8 @@
 
 use askama::Template;
 use axum::response::Response;
-use serde::Deserialize;
+use serde::de::IntoDeserializer as _;
+use serde::{Deserialize, Deserializer};
 use tidewheel::Timestamp;
 use tidewheel::clock::wall_clock;
 use tidewheel_client::api::{ListWish, RunLine, StateWish};
@@ -36,8 +37,8 @@ struct Wish {
     /// Only of this flow.
     #[serde(default)]
     flow: Option<String>,
-    /// Only in this state.
-    #[serde(default)]
+    /// Only in this state. Nothing is any, as the form says it.
+    #[serde(default, deserialize_with = "state_if_any")]
     state: Option<StateWish>,
     /// Only with this tag.
     #[serde(default)]
@@ -45,6 +46,13 @@ struct Wish {
     /// Those after this place in the list.
     #[serde(default)]
     cursor: Option<String>,
+}
+
+/// A state, if a word for one is there.
+fn state_if_any<'de, D: Deserializer<'de>>(said: D) -> Result<Option<StateWish>, D::Error> {
+    let word = String::deserialize(said)?;
+    let state = || StateWish::deserialize(word.as_str().into_deserializer());
+    (!word.is_empty()).then(state).transpose()
 }
 
 #[derive(Template)]
