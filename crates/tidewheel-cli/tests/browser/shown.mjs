@@ -286,6 +286,7 @@ export const tests = {
     // Fired by hand it fails, which comes to the page by itself.
     const fired = page.locator('.month li:has-text("nightly"):has([aria-label=failed])').last();
     await fired.waitFor();
+    assert.match(await page.textContent('.sched tr:has-text("nightly/nightly") [data-label=Last]'), /only when asked to/);
     assert.equal(await page.locator('.month td').count(), 21);
     assert.ok((await page.locator('.month .today ~ td li:has([aria-label=comes]), .month tr:has(.today) ~ tr li:has([aria-label=comes])').count()) >= 7, 'what comes each day');
     await fired.locator('a').click();
