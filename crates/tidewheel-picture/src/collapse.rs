@@ -21,23 +21,26 @@ const LETTERS_MAX: usize = 60;
 impl Picture {
     /// The picture with at most about so many vertices.
     ///
-    /// Groups become one vertex each, beside the few of them that matter most, unless that would make
-    /// cycles. If that is not enough, every crowded rank keeps what matters most (what is critical, has failed or is running, then
-    /// what comes first) and the rest becomes `… 312 more`.
+    /// Groups become one vertex each, beside the few of them that matter most (what is critical, has failed or is running),
+    /// unless that would make cycles. If that is not enough, every crowded rank keeps what matters most (the same, then what
+    /// comes first) and the rest becomes `… 312 more`.
     pub fn collapsed(&self, vertices_max: usize) -> Cow<'_, Self> {
         let vertices_max = vertices_max.max(2);
         if self.vertices.len() <= vertices_max {
             return Cow::Borrowed(self);
         }
         let groups: Vec<Vec<usize>> = self.by_group().into_iter().map(|group| group.1).collect();
-        let urgent: Vec<Vec<usize>> =
-            groups.iter().flat_map(|group| self.parts_of(group)).collect();
+        let parts = |is_kept: &dyn Fn(usize) -> bool| -> Vec<Vec<usize>> {
+            groups.iter().flat_map(|group| self.parts_of(group, is_kept)).collect()
+        };
+        let urgent = parts(&|index| self.is_urgent(index));
+        let weighty = parts(&|index| self.is_urgent(index) || self.vertices[index].is_critical);
         let is_better = |by_group: &Self| {
             by_group.vertices.len() < self.vertices.len()
                 && !Skeleton::new(by_group.vertices.len(), &by_group.edges).has_cycles()
         };
         let by_group =
-            [urgent, groups].into_iter().map(|parts| self.merged(&parts)).find(is_better);
+            [weighty, urgent, groups].into_iter().map(|parts| self.merged(&parts)).find(is_better);
         let picture = by_group.map_or(Cow::Borrowed(self), Cow::Owned);
         if picture.vertices.len() <= vertices_max {
             return picture;
@@ -46,9 +49,9 @@ impl Picture {
     }
 
     /// A group as one part, and those of it that matter most each as one of its own, behind it.
-    fn parts_of(&self, group: &[usize]) -> Vec<Vec<usize>> {
+    fn parts_of(&self, group: &[usize], is_kept: &dyn Fn(usize) -> bool) -> Vec<Vec<usize>> {
         let mut urgent: Vec<usize> =
-            group.iter().copied().filter(|index| self.is_urgent(*index)).collect();
+            group.iter().copied().filter(|index| is_kept(*index)).collect();
         urgent.sort_by_key(|index| self.weight(*index));
         urgent.truncate(URGENT_MAX.min(group.len() - 1));
         urgent.sort_unstable();

@@ -1,5 +1,7 @@
 // What is on the page: what matters first, what is large in part, and nothing lost for whoever looks at it otherwise.
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 const LONG = 12000;
 export const FLOWS = {
@@ -8,6 +10,12 @@ name: mixed
 flow:
   - { name: begin, run: 'true' }
   - { name: each, foreach: ${JSON.stringify(Array.from({ length: 150 }, (_, it) => it))}, run: 'test $ITEM != 117', env: { ITEM: '{{ item }}' }, depends_on: [begin] }
+`,
+  'held.yaml': `
+name: held
+flow:
+  - { name: begin, run: 'true' }
+  - { name: each, foreach: ${JSON.stringify(Array.from({ length: 150 }, (_, it) => it))}, run: 'test $ITEM != 42 || until [ -e "$TIDEWHEEL_RUN_DIR/go" ]; do sleep 0.05; done', env: { ITEM: '{{ item }}' }, depends_on: [begin] }
 `,
   'tries.yaml': `
 name: tries
@@ -143,6 +151,21 @@ export const tests = {
     await page.goBack();
     await page.waitForSelector('.picture .state-failed');
     await page.waitForFunction((width) => document.querySelector('.picture svg').getAttribute('width') === width, width);
+  },
+
+  async 'what runs and what decided are seen although their like are drawn as one'(world, page) {
+    const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'held' });
+    await world.until(page, run, ['running']);
+    await world.goto(page, `/runs/${run}`);
+    await page.waitForSelector('.picture .state-running[data-step="each[42]"]');
+    // All others have ended before it: what may be left is what stands for all of them.
+    await world.holds(page, async (run) => !/P.*P|R.*R/.test((await (await fetch(`/api/v1/runs/${run}/steps?limit=0`)).json()).letters), run);
+    assert.ok(await page.locator('.picture [data-step]').count() < 100);
+    writeFileSync(join(world.folder, 'data/runs', run, 'work/go'), '');
+    await world.until(page, run, ['succeeded']);
+    await world.goto(page, `/runs/${run}`);
+    await page.waitForSelector('.picture .critical[data-step="each[42]"]');
+    assert.ok(await page.locator('.picture [data-step]').count() < 100);
   },
 
   async 'waits, waits between attempts, and attempts are told apart without colour'(world, page) {

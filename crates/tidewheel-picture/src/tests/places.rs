@@ -186,7 +186,7 @@ fn groups_become_one_vertex_each_before_anything_is_left_out() {
 }
 
 #[test]
-fn what_failed_or_runs_is_drawn_beside_its_group() {
+fn what_failed_runs_or_decided_is_drawn_beside_its_group() {
     let mut picture = Picture::new();
     let begin = picture.add(crate::Vertex::new("begin"));
     for index in 0..500 {
@@ -203,6 +203,10 @@ fn what_failed_or_runs_is_drawn_beside_its_group() {
         picture.collapsed(100).vertices.iter().map(|vertex| vertex.name.clone()).collect()
     };
     let kept = ["begin", "each", "each[217]", "each[300]", "each[301]", "each[302]"];
+    assert_eq!(names(&picture), kept);
+    // One that decided how long it took is, before others that run.
+    picture.vertices[1 + 42].is_critical = true;
+    let kept = ["begin", "each", "each[42]", "each[217]", "each[300]", "each[301]"];
     assert_eq!(names(&picture), kept);
     // Where one of them stands between others of its group, that would be a circle.
     picture.connect(1, 218);
