@@ -20,6 +20,11 @@ flow:
   - { name: middle, run: 'true', priority: 50, limits: { gate: 1 }, depends_on: [ready] }
   - { name: ready, run: 'true' }
 `,
+  'several.yaml': `
+name: several
+params: { level: { type: int, default: 3, min: 1, max: 9 }, who: { default: me }, loud: { type: bool, default: false }, mode: { choices: [low, high], default: low } }
+flow: [{ name: one, run: 'true' }]
+`,
   'contest.yaml': `
 name: contest
 limits: { door: { units: 1 } }
@@ -126,6 +131,44 @@ export const tests = {
       return [rest, Object.keys(steps), await page.evaluate(async (run) => (await (await fetch(`/api/v1/runs/${run}/log/lines?step=test`)).json()).lines.map((line) => line[2]), run)];
     };
     assert.deepEqual(await about(pasted), await about(pressed));
+  },
+
+  async 'when one param is wrong the rest of the form is kept'(world, page) {
+    await world.goto(page, '/flows/several/run');
+    const input = (name) => `[data-param=${name}] :is(input, select)`;
+    await page.fill(input('level'), '99');
+    await page.fill(input('who'), 'you');
+    await page.check(input('loud'));
+    await page.selectOption(input('mode'), 'high');
+    await page.fill('#priority', '70');
+    await page.click('#form [type=submit]');
+    await page.waitForSelector('[data-param=level][data-wrong] .wrong:not([hidden])');
+    assert.equal(await page.locator('[data-wrong]').count(), 1);
+    const kept = [await page.inputValue(input('level')), await page.inputValue(input('who')), await page.isChecked(input('loud')), await page.inputValue(input('mode')), await page.inputValue('#priority')];
+    assert.deepEqual(kept, ['99', 'you', true, 'high', '70']);
+    await page.fill(input('level'), '7');
+    await page.click('#form [type=submit]');
+    await page.waitForURL(/\/runs\/[0-9a-f-]{36}$/);
+    const { params } = await world.api(page, 'GET', `/runs/${page.url().split('/').pop()}`);
+    assert.deepEqual(params, { level: 7, who: 'you', loud: true, mode: 'high' });
+  },
+
+  async 'a dialog that cancels is left with Esc, and nothing is cancelled'(world, page) {
+    const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'busy' });
+    await world.until(page, run, ['running']);
+    await world.goto(page, `/runs/${run}`);
+    const sent = [];
+    page.on('request', (request) => request.method() !== 'GET' && sent.push(request.url()));
+    for (const leave of [() => page.keyboard.press('Escape'), () => page.click('dialog >> text=Leave it')]) {
+      await page.click('#p-head >> text=Cancel…');
+      await page.waitForSelector('dialog .primary:focus');
+      await leave();
+      await page.waitForSelector('dialog', { state: 'detached' });
+      await page.waitForSelector('#p-head [data-cancel]:not([aria-disabled])');
+    }
+    assert.deepEqual(sent, []);
+    assert.equal((await world.api(page, 'GET', `/runs/${run}`)).state, 'running');
+    await world.api(page, 'POST', `/runs/${run}/cancel`, {});
   },
 
   async 'the commands for several runs do what is done with those that are picked'(world, page) {

@@ -196,7 +196,20 @@ const tests = {
   async 'without scripts all can be read, and commands say what to do'(world, page) {
     const run = await world.run(page, 'nightly');
     const plain = await world.window({ javaScriptEnabled: false });
-    for (const path of reached.PAGES(run)) await world.goto(plain, path);
+    const texts = {
+      '/': /Needs you.*nightly/s, '/flows': /Copies what matters/, '/flows/nightly': /5 steps in words/, '/flows/nightly?tab=history': /test.*F.*The newest is on the right/s,
+      '/flows/nightly?tab=schedule': /0 2 \* \* \*/, '/flows/nightly?tab=file': /echo fetched 812 files/, '/flows/nightly/run': /How deep it looks/, '/runs': /nightly.*expected 3, found 4/s,
+      '/runs?state=failed': /nightly.*expected 3, found 4/s, [`/runs/${run}`]: /level\s*3/, [`/runs/${run}?view=time`]: /fetch.*publish/s, [`/runs/${run}?view=slots`]: /Slot 1/,
+      [`/runs/${run}?view=list`]: /fetch.*publish/s, [`/runs/${run}/steps/test`]: /exit code 1/, [`/runs/${run}/steps/test/log`]: /level 3\nexpected 3, found 4/,
+      [`/runs/${run}/log`]: /fetched 812 files.*expected 3, found 4/s, '/queues': /Waiting, in the order of starting/, '/schedules': /nightly\/nightly.*Europe\/Berlin/s,
+      '/schedules/nightly%2Fnightly': /What comes/, '/approvals': /Approvals/, '/system': /Since the server began/, '/system?tab=store': /not ended/, '/system?tab=tokens': /tidewheel token create/,
+      '/system?tab=audit': /What was asked for/, '/keys': /has not begun/, '/nothing': /Not found/,
+    };
+    assert.deepEqual(Object.keys(texts).sort(), [...reached.PAGES(run)].sort(), 'a new page belongs here');
+    for (const [path, text] of Object.entries(texts)) {
+      await world.goto(plain, path);
+      assert.match(await plain.locator('main').innerText(), text, path);
+    }
     await world.goto(plain, `/runs/${run}`);
     assert.match(await plain.textContent('main'), /expected 3, found 4/);
     assert.equal(await plain.isVisible('text=Retry…'), false, 'no button that does nothing');

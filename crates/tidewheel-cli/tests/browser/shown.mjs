@@ -74,12 +74,14 @@ export const tests = {
     const run = await world.run(page, 'nightly');
     for (const path of ['/', `/runs/${run}`]) {
       const context = await world.browser.newContext({ storageState: world.state });
-      const cold = await context.newPage();
+      const cold = await context.newPage(), foreign = [];
+      cold.on('request', (request) => !request.url().startsWith(world.base) && foreign.push(request.url()));
       await world.goto(cold, path);
       await cold.waitForSelector('#lamp[data-state=live]');
       const [whole, sent] = await weigh(cold);
       assert.ok(whole > 10000 && whole <= 150000, `${path}: ${whole}`);
       assert.ok(sent > 1000 && sent <= 40000, `${path}: ${sent} as sent`);
+      assert.deepEqual(foreign, [], `${path}: nobody else is asked`);
       await context.close();
     }
   },
