@@ -236,6 +236,9 @@ export const tests = {
       await world.goto(plain, `/runs/${run}${path}`);
       assert.equal(await plain.textContent('main pre.tail'), lines, path);
     }
+    // What went wrong is said of the try that did.
+    await world.goto(plain, `/runs/${run}/steps/talk`);
+    assert.deepEqual(await plain.locator('.small-table .error').allTextContents(), ['exit code 1: is over']);
     await world.goto(plain, `/runs/${run}/steps/talk/log?attempt=1`);
     assert.equal(await plain.textContent('main pre.tail'), 'the first try\nis over\n');
     await plain.context().close();

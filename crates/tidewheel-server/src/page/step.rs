@@ -332,6 +332,9 @@ fn attempt(it: &AttemptLine, said: Option<&str>, now: tidewheel::Timestamp) -> A
         (Some(code), None) => format!("code {code}"),
         (None, None) => String::new(),
     };
+    // What is kept of one that succeeded may have the error of the one before it.
+    let has_failed = it.outcome.as_deref() != Some("succeeded");
+    let error = it.error.as_deref().filter(|error| has_failed && Some(*error) != said);
     Attempt {
         number: it.attempt,
         outcome: it.outcome.clone().unwrap_or_else(|| match it.ended_at {
@@ -344,7 +347,7 @@ fn attempt(it: &AttemptLine, said: Option<&str>, now: tidewheel::Timestamp) -> A
             Some(to) => Markup(took(to.since(from))),
             None => going_on(from, now),
         }),
-        error: it.error.as_deref().filter(|error| Some(*error) != said).map(sentence),
+        error: error.map(sentence),
     }
 }
 
