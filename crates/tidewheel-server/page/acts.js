@@ -13,11 +13,7 @@ export async function ask(method, path, body) {
   const answer = await fetch(api + path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
   const document = await answer.json().catch(() => ({}));
   if (answer.ok) return document;
-  const error = new Error(document.detail || `the server said ${answer.status}`);
-  error.hint = document.hint;
-  error.status = answer.status;
-  error.document = document;
-  throw error;
+  throw Object.assign(new Error(document.detail || `the server said ${answer.status}`), { hint: document.hint, status: answer.status });
 }
 
 export function element(name, attributes = {}, ...children) {
@@ -84,16 +80,17 @@ export function dialog(title, content, { yes = 'Yes', command, danger } = {}) {
   });
 }
 
+export const bold = (text) => element('b', {}, `${text}`);
 export const short = (run) => run.slice(0, 13);
 export const quoted = (text) => (/^[\w.\/:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 const list = (names) => element('ul', {}, ...names.slice(0, 50).map((name) => element('li', {}, element('bdi', {}, name))),
   names.length > 50 && element('li', { class: 'dim' }, `${names.length - 50} more`));
 
 async function retry(run, from, note) {
-  const wish = from ? { from } : {}, address = `/runs/${encodeURIComponent(run)}/retry`;
+  const wish = { from }, address = `/runs/${run}/retry`;
   const preview = await ask('POST', `${address}/preview`, wish), changed = preview.changed_files ?? [];
   const content = [note && element('p', { class: 'late', role: 'alert' }, note),
-    element('p', {}, element('b', {}, `${preview.run_again.length}`), ' to be run again, ', element('b', {}, `${preview.reused.length}`), ' reused as they are.'), list(preview.run_again),
+    element('p', {}, bold(preview.run_again.length), ' to be run again, ', bold(preview.reused.length), ' reused as they are.'), list(preview.run_again),
     changed.length > 0 && element('p', { class: 'late' }, `What it was started with counts, although these say something else by now: ${changed.join(', ')}.`)];
   const command = `tidewheel retry ${short(run)}${from ? ` --from ${quoted(from)}` : ''}`;
   if (!(await dialog(from ? `Retry from ${from}` : 'Retry', content.filter(Boolean), { yes: 'Retry', command }))) return;
@@ -107,22 +104,22 @@ async function retry(run, from, note) {
   }
 }
 
-async function cancel(run) {
-  const { letters } = await (await fetch(`${api}/runs/${run}/steps?limit=0`)).json();
-  const count = (letter) => [...letters].filter((it) => it === letter).length;
-  const [running, left] = [count('R'), count('P')];
-  const content = [element('p', {}, element('b', {}, `${running}`), ` running step${running === 1 ? ' is' : 's are'} told to stop, `, element('b', {}, `${left}`), ` ${left === 1 ? 'is' : 'are'} never started. What cleans up is still done.`)];
-  if (!(await dialog('Cancel the run', content, { yes: 'Cancel the run', command: `tidewheel cancel ${short(run)}`, danger: true }))) return;
-  const asked = await ask('POST', `/runs/${run}/cancel`, {});
-  toast(asked.heard ? 'Cancelled.' : 'It was asked to end, and has not answered yet.');
+/** Ends a run, or one step of it, once somebody has said yes. */
+async function end(run, step, [title, yes, done], ...content) {
+  const command = `tidewheel cancel ${short(run)}${step ? ` ${quoted(step)}` : ''}`;
+  if (!(await dialog(title, [element('p', {}, ...content)], { yes, command, danger: true }))) return;
+  const asked = await ask('POST', `/runs/${run}/cancel`, { step });
+  toast(asked.heard ? done : 'It was asked to end, and has not answered yet.');
 }
 
-async function skip(run, step) {
-  const content = [element('p', {}, 'It is ended, or never begun. What needs it is skipped; everything else goes on.')];
-  if (!(await dialog(`Skip ${step}`, content, { yes: 'Skip it', command: `tidewheel cancel ${short(run)} ${quoted(step)}`, danger: true }))) return;
-  const asked = await ask('POST', `/runs/${run}/cancel`, { step });
-  toast(asked.heard ? 'Skipped.' : 'It was asked to end, and has not answered yet.');
+async function cancel(run) {
+  const { letters } = await ask('GET', `/runs/${run}/steps?limit=0`);
+  const [running, left] = ['R', 'P'].map((letter) => letters.split(letter).length - 1);
+  await end(run, undefined, ['Cancel the run', 'Cancel the run', 'Cancelled.'],
+    bold(running), ` running step${running === 1 ? ' is' : 's are'} told to stop, `, bold(left), ` ${left === 1 ? 'is' : 'are'} never started. What cleans up is still done.`);
 }
+
+const skip = (run, step) => end(run, step, [`Skip ${step}`, 'Skip it', 'Skipped.'], 'It is ended, or never begun. What needs it is skipped; everything else goes on.');
 
 async function answer(run, step, isYes) {
   const { approvals } = await ask('GET', '/approvals');
@@ -134,7 +131,7 @@ async function answer(run, step, isYes) {
   const command = ({ note }) => `tidewheel approve ${short(run)} ${quoted(step)}${word}${note ? ` --note ${quoted(note)}` : ''}`;
   const values = await dialog(isYes ? 'Say yes' : 'Say no', content, { yes: isYes ? 'Yes' : 'No, reject it', command });
   if (!values) return;
-  const { name } = await (await fetch(`${api}/me`)).json();
+  const { name } = await ask('GET', '/me');
   await ask('POST', `/runs/${run}/steps/${encodeURIComponent(step)}/answer`, { approved: isYes, by: name, note: values.note || null, ...(wantsCode && { code: values.code }) });
   toast(isYes ? 'Approved.' : 'Rejected.');
 }
@@ -142,20 +139,19 @@ async function answer(run, step, isYes) {
 async function backfill(schedule) {
   const content = [
     element('label', {}, element('input', { type: 'checkbox', name: 'missed', checked: true }), ' Only instants that did not run'),
-    element('label', {}, 'From ', element('input', { type: 'datetime-local', name: 'from' })),
-    element('label', {}, 'Until ', element('input', { type: 'datetime-local', name: 'until' })),
+    ...['From', 'Until'].map((word) => element('label', {}, `${word} `, element('input', { type: 'datetime-local', name: word.toLowerCase() }))),
     element('label', {}, element('input', { type: 'checkbox', name: 'at_once' }), ' Beside each other instead of one after the other')];
   const at = (text) => (text ? new Date(text).toISOString() : null);
   const wishOf = ({ missed, at_once, from, until }) => ({ missed: missed === 'on', at_once: at_once === 'on', from: at(from), until: at(until) });
   const command = (values) => {
     const { missed, at_once, from, until } = wishOf(values);
-    return `tidewheel schedule backfill ${quoted(decodeURIComponent(schedule))}${missed ? ' --missed' : ''}${from ? ` --from ${from}` : ''}${until ? ` --until ${until}` : ''}${at_once ? ' --at-once' : ''}`;
+    return [`tidewheel schedule backfill ${quoted(decodeURIComponent(schedule))}`, missed && '--missed', from && `--from ${from}`, until && `--until ${until}`, at_once && '--at-once'].filter(Boolean).join(' ');
   };
   const values = await dialog('Backfill', content, { yes: 'Look at them…', command });
   if (!values) return;
   const wish = wishOf(values), { next } = await ask('POST', `/schedules/${schedule}/backfill/preview`, wish);
   if (next.length === 0) return toast('There is nothing to fire.');
-  const instants = [element('p', {}, element('b', {}, `${next.length}`), ` to be fired, ${wish.at_once ? 'beside each other' : 'one after the other'}.`), list(next.map((it) => it.local))];
+  const instants = [element('p', {}, bold(next.length), ` to be fired, ${wish.at_once ? 'beside each other' : 'one after the other'}.`), list(next.map((it) => it.local))];
   if (!(await dialog('Backfill', instants, { yes: 'Fire them', command: command(values) }))) return;
   // Never more than were shown.
   const asked = await ask('POST', `/schedules/${schedule}/backfill`, { ...wish, max: next.length });
@@ -172,22 +168,18 @@ document.addEventListener('click', (event) => {
   if (!button) return;
   // As they are now: when it has been done, the button may be for something else.
   const data = { ...button.dataset };
-  if (data.do) {
-    attempt(button, async () => {
-      await ask('POST', data.do);
-      const undo = data.undo && (() => attempt(button, () => ask('POST', data.undo)));
-      toast(data.said || 'Done.', { undo, command: data.command });
-    });
-  } else if (data.remove) {
-    attempt(button, async () => {
-      if (!(await dialog('Are you sure?', [element('p', {}, data.ask)], { yes: 'End it', danger: true, command: data.command }))) return;
-      await ask('DELETE', data.remove);
-      toast(data.said);
-    });
-  } else if (data.retry) attempt(button, () => retry(data.retry, data.from));
-  else if (data.cancel) attempt(button, () => cancel(data.cancel));
-  else if (data.skip) attempt(button, () => skip(data.skip, data.step));
-  else if (data.answer) attempt(button, () => answer(data.run, data.step, data.answer === 'yes'));
-  else if (data.backfill) attempt(button, () => backfill(data.backfill));
-  else if (data.priority) attempt(button, async () => (await import('./priority.js')).raise(data.run, data.step, Number(data.priority)));
+  const work = data.do ? async () => {
+    await ask('POST', data.do);
+    toast(data.said || 'Done.', { undo: data.undo && (() => attempt(button, () => ask('POST', data.undo))), command: data.command });
+  } : data.remove ? async () => {
+    if (!(await dialog('Are you sure?', [element('p', {}, data.ask)], { yes: 'End it', danger: true, command: data.command }))) return;
+    await ask('DELETE', data.remove);
+    toast(data.said);
+  } : data.retry ? () => retry(data.retry, data.from)
+    : data.cancel ? () => cancel(data.cancel)
+    : data.skip ? () => skip(data.skip, data.step)
+    : data.answer ? () => answer(data.run, data.step, data.answer === 'yes')
+    : data.backfill ? () => backfill(data.backfill)
+    : data.priority && (async () => (await import('./priority.js')).raise(data.run, data.step, Number(data.priority)));
+  if (work) attempt(button, work);
 });

@@ -5,15 +5,18 @@ import { base, span } from './times.js';
 const form = document.getElementById('form');
 const problem = document.getElementById('problem');
 const planned = document.getElementById('planned');
+const priority = document.getElementById('priority');
+const fields = [...form.querySelectorAll('[data-param]')];
+const inputOf = (field) => field.querySelector('input, select, textarea');
 
 function wish() {
   const params = {};
-  for (const field of form.querySelectorAll('[data-param]')) {
-    const input = field.querySelector('input, select, textarea');
+  for (const field of fields) {
+    const input = inputOf(field);
     const { param, kind } = field.dataset;
     if (input.type === 'checkbox') params[param] = input.checked;
     else if (input.value === '' && kind !== 'text') continue;
-    else if (kind === 'list' || kind === 'map' || kind === 'any') {
+    else if (/list|map|any/.test(kind)) {
       try {
         params[param] = JSON.parse(input.value);
       } catch {
@@ -21,21 +24,19 @@ function wish() {
       }
     } else params[param] = input.value;
   }
-  const priority = document.getElementById('priority').value;
-  return { flow: form.dataset.flow, params, ...(priority !== '' && { priority: Number(priority) }), fingerprint: form.dataset.fingerprint };
+  return { flow: form.dataset.flow, params, ...(priority.value && { priority: Number(priority.value) }), fingerprint: form.dataset.fingerprint };
 }
 
 /** The command that starts the same: what is as the flow has it need not be said. */
 function say() {
   const shown = form.querySelector('.commands code');
   let text = shown.dataset.command;
-  for (const field of form.querySelectorAll('[data-param]')) {
-    const input = field.querySelector('input, select, textarea');
+  for (const field of fields) {
+    const input = inputOf(field);
     const [value, is] = input.type === 'checkbox' ? [input.checked, input.defaultChecked] : [input.value, input.options ? [...input.options].find((it) => it.defaultSelected)?.value : input.defaultValue];
     if (value !== is || 'needed' in field.dataset) text += ` --param ${quoted(`${field.dataset.param}=${value}`)}`;
   }
-  const priority = document.getElementById('priority').value;
-  shown.textContent = `${text}${priority === '' ? '' : ` --priority ${priority}`} --detach`;
+  shown.textContent = `${text}${priority.value && ` --priority ${priority.value}`} --detach`;
 }
 form.addEventListener('input', say);
 say();
@@ -46,20 +47,20 @@ function clear() {
     delete field.dataset.wrong;
     const text = field.querySelector('.wrong');
     text.hidden = true;
-    field.querySelector('input, select, textarea').removeAttribute('aria-invalid');
+    inputOf(field).removeAttribute('aria-invalid');
   }
 }
 
 function tell(error) {
   const text = error.hint ? `${error.message}. ${error.hint}` : error.message;
   let first;
-  for (const field of form.querySelectorAll('[data-param]')) {
+  for (const field of fields) {
     if (!text.includes(`\`${field.dataset.param}\``)) continue;
     field.dataset.wrong = '';
     const place = field.querySelector('.wrong');
     place.textContent = text;
     place.hidden = false;
-    const input = field.querySelector('input, select, textarea');
+    const input = inputOf(field);
     input.setAttribute('aria-invalid', 'true');
     first ??= input;
   }

@@ -40,10 +40,7 @@ document.addEventListener('keydown', (event) => {
   }
   const click = (selector) => {
     const it = document.querySelector(selector);
-    if (!it) return false;
-    event.preventDefault();
-    it.click();
-    return true;
+    if (it) (event.preventDefault(), it.click());
   };
   if (key === 'g') isGoing = performance.now() + 1500;
   else if (key === 'j') move(1);

@@ -1,29 +1,25 @@
 // One box that reaches everything: pages, flows, schedules, runs, steps, actions.
-import { element } from './acts.js';
+import { ask, element, short } from './acts.js';
 import { base } from './times.js';
 
+const ID = /^[0-9a-f-]{4,36}$/;
 let known, knownAt = 0;
 const path = encodeURIComponent, go = (to) => () => location.assign(base + to);
-
-async function get(what) {
-  const answer = await fetch(`${base}/api/v1/${what}`).catch(() => ({}));
-  return answer.ok ? answer.json() : {};
-}
-const runLine = (run) => [`${run.flow ?? 'run'} ${run.run_id.slice(0, 13)}`, run.state, go(`/runs/${run.run_id}`)];
+const get = (what) => ask('GET', what).catch(() => ({}));
+const lineOf = ({ flow, run_id: run, state }) => [`${flow ?? 'run'} ${short(run)}`, state, go(`/runs/${run}`)];
 
 async function everything() {
   if (known && performance.now() - knownAt < 20000) return known;
-  const [flows, schedules, runs] = await Promise.all([get('flows'), get('schedules'), get('runs?limit=50')]);
+  const [flows, schedules, runs] = await Promise.all([get('/flows'), get('/schedules'), get('/runs?limit=50')]);
   const entries = [...document.querySelectorAll('.bar nav a')].map((link) => [link.textContent.trim(), 'page', () => link.click()]);
   for (const { name } of flows.flows ?? []) {
     entries.push([name, 'flow', go(`/flows/${path(name)}`)], [`Run ${name}…`, 'action', go(`/flows/${path(name)}/run`)]);
   }
   for (const { name } of schedules.schedules ?? []) entries.push([name, 'schedule', go(`/schedules/${path(name)}`)]);
-  for (const run of runs.runs ?? []) entries.push(runLine(run));
+  entries.push(...(runs.runs ?? []).map(lineOf));
   for (const { name, query } of JSON.parse(localStorage.getItem('tidewheel-views') ?? '[]')) entries.push([name, 'view of runs', go(`/runs${query}`)]);
-  known = entries;
   knownAt = performance.now();
-  return entries;
+  return (known = entries);
 }
 
 function ofThisPage() {
@@ -35,27 +31,22 @@ function ofThisPage() {
   return entries;
 }
 
-/** What is in no list that is here: any step of this run, and any run by the beginning of its id. */
+/** What is in no list here: any step of this run, any run by the beginning of its id. */
 async function further(text) {
-  const run = location.pathname.match(/\/runs\/([^/]+)/)?.[1], isId = /^[0-9a-f][0-9a-f-]{3,35}$/.test(text);
-  const [steps, runs] = await Promise.all([run ? get(`runs/${run}/steps?limit=20&text=${path(text)}`) : {}, isId ? get(`runs?limit=10&id=${text}`) : {}]);
-  return [...(steps.steps ?? []).map(({ step }) => [step, 'step', go(`/runs/${run}/steps/${path(step)}`)]), ...(runs.runs ?? []).map(runLine)];
+  const of = location.pathname.match(/\/runs\/[^/]+/)?.[0];
+  const [{ steps = [] }, { runs = [] }] = await Promise.all([of ? get(`${of}/steps?limit=20&text=${path(text)}`) : {}, ID.test(text) ? get(`/runs?id=${text}`) : {}]);
+  return [...steps.map(({ step }) => [step, 'step', go(`${of}/steps/${path(step)}`)]), ...runs.map(lineOf)];
 }
 
 function matches(entries, text, more) {
   let wanted = text.trim().toLowerCase();
   const onlyActions = wanted.startsWith('>');
   if (onlyActions) wanted = wanted.slice(1).trim();
-  const found = [];
-  for (const entry of entries) {
-    if (onlyActions && entry[1] !== 'action') continue;
-    const place = entry[0].toLowerCase().indexOf(wanted);
-    if (place >= 0) found.push([place, entry]);
-  }
-  found.sort((one, other) => one[0] - other[0]);
-  const shown = found.slice(0, 40).map((it) => it[1]);
+  const place = ([name]) => name.toLowerCase().indexOf(wanted);
+  const found = entries.filter((it) => place(it) >= 0 && (!onlyActions || it[1] === 'action'));
+  const shown = found.sort((one, other) => place(one) - place(other)).slice(0, 40);
   shown.push(...more.filter(([name]) => !shown.some((it) => it[0] === name)));
-  if (/^[0-9a-f-]{4,36}$/.test(wanted)) shown.push([`Run ${wanted}`, 'by its id', () => location.assign(`${base}/runs/${wanted}`)]);
+  if (ID.test(wanted)) shown.push([`Run ${wanted}`, 'by its id', go(`/runs/${wanted}`)]);
   return shown;
 }
 
@@ -72,11 +63,7 @@ function open() {
     if (list.children[here]) input.setAttribute('aria-activedescendant', `found-${here}`);
     else input.removeAttribute('aria-activedescendant');
   };
-  const use = (place) => {
-    const entry = shown[place];
-    it.close();
-    entry?.[2]();
-  };
+  const use = (place) => (it.close(), shown[place]?.[2]());
   const draw = (stays = 0) => {
     shown = matches(entries, input.value, more);
     list.replaceChildren(...shown.map(([name, what], index) => element('li', { id: `found-${index}`, role: 'option', onclick: () => use(index) }, element('bdi', {}, name), element('span', { class: 'dim' }, what))));
@@ -86,11 +73,10 @@ function open() {
     more = [];
     draw();
     clearTimeout(asking);
-    const text = input.value.trim().toLowerCase();
-    if (text.length < 2 || text[0] === '>') return;
-    asking = setTimeout(async () => {
+    const said = input.value, text = said.trim().toLowerCase();
+    if (text.length > 1 && text[0] !== '>') asking = setTimeout(async () => {
       const found = await further(text);
-      if (text === input.value.trim().toLowerCase()) ((more = found), draw(here));
+      if (said === input.value) ((more = found), draw(here));
     }, 120);
   });
   input.addEventListener('keydown', (event) => {

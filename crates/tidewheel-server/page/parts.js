@@ -11,7 +11,7 @@ export async function fetchPage(address) {
   return new DOMParser().parseFromString(policy ? policy.createHTML(text) : text, 'text/html');
 }
 
-const keyOf = (node) => (node.nodeType === 1 && node.id) || '';
+const keyOf = (node) => node.id ?? '';
 
 /** Makes `old` like `fresh`, touching only what differs. */
 function morph(old, fresh) {
@@ -23,7 +23,7 @@ function morph(old, fresh) {
   if (old.nodeName === 'TIME' && old.dateTime === fresh.dateTime) return;
   if (old.nodeName === 'DETAILS' && old.open) fresh.setAttribute('open', '');
   for (const { name } of [...old.attributes]) {
-    if (!fresh.hasAttribute(name) && name !== 'data-here' && name !== 'style' && name !== 'title') old.removeAttribute(name);
+    if (!fresh.hasAttribute(name) && !/^(data-here|style|title)$/.test(name)) old.removeAttribute(name);
   }
   for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   if ((old.nodeName === 'INPUT' || old.nodeName === 'TEXTAREA') && old === document.activeElement) return;

@@ -1,4 +1,5 @@
 // A run as it goes on: states change where they stand, the panel shows the step that was chosen, pictures have a size.
+import { ask } from './acts.js';
 import { onEvent, refresh } from './live.js';
 import { fill, partOf } from './parts.js';
 import { inField } from './keys.js';
@@ -8,6 +9,7 @@ import { base } from './times.js';
 const WORDS = { P: 'pending', R: 'running', S: 'succeeded', F: 'failed', K: 'skipped', C: 'cancelled', U: 'unknown' };
 const LETTERS = Object.fromEntries(Object.entries(WORDS).map(([letter, word]) => [word, letter]));
 const WORST = 'FURCPKS';
+const VERTICES = '.picture :is([data-step], [data-more])';
 // With so many steps only what changed is changed; with fewer the server makes the parts anew.
 const MANY = 300;
 
@@ -23,7 +25,7 @@ export function run(main) {
     nodes = new Map();
     // With links in it, it is no mere image.
     document.querySelector('.picture svg')?.setAttribute('role', 'group');
-    for (const node of document.querySelectorAll('.picture :is([data-step], [data-more])')) {
+    for (const node of document.querySelectorAll(VERTICES)) {
       if (node.dataset.step) nodes.set(node.dataset.step, node);
       node.setAttribute('tabindex', '0');
       node.setAttribute('role', 'link');
@@ -32,11 +34,10 @@ export function run(main) {
 
   /** The strip and the counts, from the letters. */
   function drawLetters() {
-    const strip = document.querySelector('.strip'), columns = strip?.children.length;
+    const strip = document.querySelector('.strip'), columns = strip?.children.length, edge = (column) => Math.floor((column * letters.length) / columns);
     for (let column = 0; column < columns; column++) {
-      const from = Math.floor((column * letters.length) / columns), to = Math.floor(((column + 1) * letters.length) / columns);
       let worst = WORST.length - 1;
-      for (let it = from; it < to; it++) worst = Math.min(worst, WORST.indexOf(letters[it]));
+      for (let it = edge(column); it < edge(column + 1); it++) worst = Math.min(worst, WORST.indexOf(letters[it]));
       const word = `is-${WORDS[WORST[worst]]}`, rect = strip.children[column];
       if (rect.getAttribute('class') !== word) rect.setAttribute('class', word);
     }
@@ -56,8 +57,7 @@ export function run(main) {
     for (const [step, word] of dirty) {
       const node = nodes.get(step);
       if (node) {
-        for (const name of [...node.classList]) if (name.startsWith('state-')) node.classList.remove(name);
-        node.classList.add(`state-${word}`);
+        node.setAttribute('class', node.getAttribute('class').replace(/state-\w+/, `state-${word}`));
       }
       const mark = document.getElementById(`s-${step}`)?.querySelector('.mark');
       if (mark) {
@@ -74,11 +74,8 @@ export function run(main) {
   function askLetters() {
     asking ??= setTimeout(async () => {
       try {
-        const answer = await fetch(`${base}/api/v1/runs/${id}/steps?limit=0`);
-        if (answer.ok) {
-          letters = [...(await answer.json()).letters];
-          requestAnimationFrame(drawLetters);
-        }
+        letters = [...(await ask('GET', `/runs/${id}/steps?limit=0`)).letters];
+        requestAnimationFrame(drawLetters);
       } catch { /* the lamp says it */ }
       asking = undefined;
     }, 1000);
@@ -102,7 +99,7 @@ export function run(main) {
       }
       return;
     }
-    const word = happened.what === 'step-started' ? 'running' : happened.what === 'step-ended' ? happened.state : happened.what === 'step-retries' ? 'pending' : undefined;
+    const word = { 'step-started': 'running', 'step-ended': happened.state, 'step-retries': 'pending' }[happened.what];
     if (word && happened.step) {
       dirty.set(happened.step, word);
       frame ??= requestAnimationFrame(paint);
@@ -117,6 +114,8 @@ export function run(main) {
 
   // What stands for many is opened as a list: of the elements of a step, or of all if they have no name in common.
   const openMore = ({ dataset: { more } }) => location.assign(`${base}/runs/${id}?view=list${more.startsWith('…') ? '' : `&q=${encodeURIComponent(more)}`}`);
+
+  const vertexAt = (target) => ['step', 'more'].map((what) => target.closest?.(`.picture [data-${what}]`));
 
   // The step beside the picture.
   const panel = document.getElementById('panel');
@@ -145,7 +144,7 @@ export function run(main) {
   mark();
   document.querySelector('.run-body').addEventListener('click', (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    const vertex = event.target.closest('.picture [data-step]'), more = event.target.closest('.picture [data-more]');
+    const [vertex, more] = vertexAt(event.target);
     const link = event.target.closest('.run-view a[href*="/steps/"]');
     if (vertex) choose(vertex.dataset.step);
     else if (more) openMore(more);
@@ -156,9 +155,8 @@ export function run(main) {
   const redraw = box ? zoomable(box) : () => {};
   nodes.get(panel?.querySelector('.panel')?.dataset.step)?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
 
-  const failed = () => [...nodes].filter(([, node]) => node.classList.contains('state-failed')).map(([step]) => step);
   function next(by) {
-    const all = failed();
+    const all = [...nodes].filter(([, node]) => node.classList.contains('state-failed')).map(([step]) => step);
     if (!all.length) return;
     const here = all.indexOf(panel?.querySelector('.panel')?.dataset.step);
     choose(all[(here + by + all.length) % all.length]);
@@ -179,37 +177,32 @@ export function run(main) {
     event.preventDefault();
     const { left, width } = track.getBoundingClientRect(), box = gantt.getBoundingClientRect();
     const share = (x) => Math.min(1, Math.max(0, (x - left) / width));
-    const from = share(event.clientX);
+    const from = share(event.clientX), part = (x) => [from, share(x)].sort((one, other) => one - other);
     const shade = gantt.appendChild(Object.assign(document.createElement('div'), { className: 'shade' }));
     const move = ({ clientX }) => {
-      const [a, b] = [from, share(clientX)].sort((one, other) => one - other);
+      const [a, b] = part(clientX);
       shade.style.left = `${left - box.left + a * width}px`;
       shade.style.width = `${(b - a) * width}px`;
     };
     const end = ({ clientX }) => {
       removeEventListener('pointermove', move);
       shade.remove();
-      const [a, b] = [from, share(clientX)].sort((one, other) => one - other);
+      const [a, b] = part(clientX);
       if ((b - a) * width > 8) window((begin, end) => [begin + a * (end - begin), begin + b * (end - begin)]);
     };
     addEventListener('pointermove', move);
     addEventListener('pointerup', end, { once: true });
   });
-  // Who has a slot is said in words, with the mouse and with keys: a bar may be too narrow for its name.
+  // Who has a slot is said in words too: a bar may be too narrow for its name.
   const said = document.querySelector('.slot-said');
-  for (const what of said ? ['focusin', 'pointerover'] : []) {
-    gantt.addEventListener(what, ({ target }) => {
-      const bar = target.closest('.lane a');
-      if (bar) said.textContent = bar.getAttribute('aria-label');
-    });
-  }
+  for (const what of ['focusin', 'pointerover']) said && gantt.addEventListener(what, ({ target }) => (said.textContent = target.closest('.lane a')?.ariaLabel ?? said.textContent));
   // Along the edges, as they are drawn: to what is nearest in that direction.
   function walk(from, [x, y]) {
     const middle = (node) => {
       const { left, top, width, height } = node.getBoundingClientRect();
       return [left + width / 2, top + height / 2];
     };
-    const [here, all] = [middle(from), [...document.querySelectorAll('.picture :is([data-step], [data-more])')]];
+    const [here, all] = [middle(from), [...document.querySelectorAll(VERTICES)]];
     const far = (node) => {
       const [a, b] = middle(node), along = (a - here[0]) * x + (b - here[1]) * y, aside = Math.abs((a - here[0]) * y + (b - here[1]) * x);
       return along > 4 ? along + 2 * aside : Infinity;
@@ -221,20 +214,16 @@ export function run(main) {
   const ARROWS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
   document.addEventListener('keydown', (event) => {
     if (inField(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
-    const vertex = event.target.closest?.('.picture [data-step]'), more = event.target.closest?.('.picture [data-more]');
+    const [vertex, more] = vertexAt(event.target);
     if (vertex && event.key === 'Enter') choose(vertex.dataset.step, true);
     else if (more && event.key === 'Enter') openMore(more);
     else if ((vertex ?? more) && ARROWS[event.key]) (event.preventDefault(), walk(vertex ?? more, ARROWS[event.key]));
     else if (event.key === 'f') next(1);
     else if (event.key === 'F') next(-1);
     else if (document.getElementById('p-gantt') && 'wsad'.includes(event.key)) {
-      const moves = {
-        w: (a, b) => [a + (b - a) / 4, b - (b - a) / 4],
-        s: (a, b) => [a - (b - a) / 2, b + (b - a) / 2],
-        a: (a, b) => [a - (b - a) / 4, b - Math.min(a, (b - a) / 4)],
-        d: (a, b) => [a + (b - a) / 4, b + (b - a) / 4],
-      };
-      window(moves[event.key]);
+      const [left, right] = { w: [1, -1], s: [-2, 2], a: [-1, -1], d: [1, 1] }[event.key];
+      // At the beginning nothing moves on.
+      window((a, b, by = (b - a) / 4) => [a + left * by, b + (event.key === 'a' ? -Math.min(a, by) : right * by)]);
     }
   });
 }

@@ -1,5 +1,5 @@
 // Runs that are picked from a list, and what is done with all of them; and views, which are addresses under a name.
-import { ask, attempt, dialog, element, short, toast } from './acts.js';
+import { ask, attempt, bold, dialog, element, short, toast } from './acts.js';
 import { onEvent } from './live.js';
 import { base } from './times.js';
 
@@ -33,7 +33,7 @@ async function each(runs, doing, done) {
 }
 
 async function cancel(runs) {
-  const content = [element('p', {}, element('b', {}, `${runs.length}`), ` run${runs.length > 1 ? 's' : ''} of those selected go on. They are told to stop; what cleans up is still done.`)];
+  const content = [element('p', {}, bold(runs.length), ` run${runs.length > 1 ? 's' : ''} of those selected go on. They are told to stop; what cleans up is still done.`)];
   if (!(await dialog('Cancel runs', content, { yes: `Cancel ${runs.length}`, command: commands('cancel', runs), danger: true }))) return;
   await each(runs, (run) => ask('POST', `/runs/${run}/cancel`, {}), 'cancelled');
 }
@@ -51,7 +51,7 @@ async function retry(runs) {
     }
   }
   if (!able.size) return toast(unable[0], { bad: true });
-  const content = [element('p', {}, element('b', {}, `${able.size}`), ` run${able.size > 1 ? 's' : ''}: `, element('b', {}, `${again}`), ' steps to be run again, ', element('b', {}, `${reused}`), ' reused as they are.'),
+  const content = [element('p', {}, bold(able.size), ` run${able.size > 1 ? 's' : ''}: `, bold(again), ' steps to be run again, ', bold(reused), ' reused as they are.'),
     unable.length > 0 && element('p', { class: 'late' }, `${unable.length} cannot be: ${unable[0]}`)];
   if (!(await dialog('Retry runs', content.filter(Boolean), { yes: `Retry ${able.size}`, command: commands('retry', [...able.keys()]) }))) return;
   await each([...able.keys()], (run) => ask('POST', `/runs/${run}/retry`, { preview: able.get(run) }), 'started again');
