@@ -285,14 +285,17 @@ impl RunView {
         }
     }
 
+    /// Whether a task of a run that goes on waits for somebody: it looks now and then whether they have answered, and waits
+    /// in between.
+    pub(super) fn has_asked(&self, task: &TaskSummary) -> bool {
+        let is_open = self.detail.summary.is_live && !task.state.is_terminal();
+        is_open && task.attempts > 0 && self.definition.asks(&task.name)
+    }
+
     /// The steps that wait for somebody.
     fn approvals(&self) -> Vec<ApprovalLine> {
         let summary = &self.detail.summary;
-        let asks = |task: &&TaskSummary| {
-            // It looks now and then whether somebody has answered, and waits in between.
-            let has_asked = task.attempts > 0 && !task.state.is_terminal();
-            has_asked && self.definition.asks(&task.name)
-        };
+        let asks = |task: &&TaskSummary| self.has_asked(task);
         let line = |task: &TaskSummary| ApprovalLine {
             run_id: summary.id.to_string(),
             flow: summary.name.clone(),

@@ -33,6 +33,8 @@ pub struct WholeStep {
     pub attempts: Vec<AttemptLine>,
     /// Why it is where it is, if it waits or was skipped.
     pub explained: Option<StepExplained>,
+    /// Whether it waits for somebody to say yes or no.
+    pub asks: bool,
     /// What it left.
     pub artifacts: Vec<ArtifactLine>,
     /// Which logs there are of it.
@@ -75,6 +77,7 @@ impl LocalDesk {
             result: StepResult { element, ..view.step(&step) },
             attempts: self.attempts_at(summary.id, task)?.attempts,
             explained,
+            asks: view.has_asked(task),
             artifacts: own.flat_map(super::artifacts::lines).collect(),
             logs: self.logs_of(view, Some(BTreeSet::from([task.index])), None),
         })

@@ -268,7 +268,6 @@ impl Panel {
             }
             false => String::new(),
         };
-        let asks = explained.as_ref().is_some_and(|it| it.asks);
         let seconds = explained.as_ref().and_then(|it| it.expected_start_seconds);
         let unpassed = explained.as_ref().and_then(|it| it.unpassed_in_seconds);
         let span = |seconds: f64| Duration::from_secs_f64(seconds.clamp(0.0, 1e9));
@@ -304,13 +303,13 @@ impl Panel {
                 .map(|(key, value)| (text::name(key), shown_value(value)))
                 .collect(),
             files: whole.artifacts.iter().map(|it| File::of(&run, it)).collect(),
-            asks,
+            asks: whole.asks,
             may_skip,
             may_retry: is_over,
             commands: commands(
                 &short_id(&run),
                 &name,
-                (asks, is_over, priority.is_some(), may_skip),
+                (whole.asks, is_over, priority.is_some(), may_skip),
             ),
             run,
             name,
