@@ -95,15 +95,17 @@ use Screen as S;
 pub const BINDINGS: &[Binding] = bindings! {
     Open "Enter" [(N, KeyCode::Enter), (N, KeyCode::Right)] "open" "open what is selected" &[S::Overview, S::Runs, S::Run, S::Queues, S::Schedules], true;
     Back "Esc" [(N, KeyCode::Esc), (N, KeyCode::Left), (N, KeyCode::Backspace)] "back" "go back, or show all again" &[], true;
-    Views "Tab" [(N, KeyCode::Tab), letter('v')] "view" "steps, graph, time; details, log" &[S::Run, S::Step], true;
-    Pause "p" [letter('p')] "pause" "start nothing more for now" &[S::Overview, S::Runs, S::Run, S::Step, S::Schedules, S::Schedule], true;
-    Resume "r" [letter('r')] "resume" "go on" &[S::Overview, S::Runs, S::Run, S::Step, S::Schedules, S::Schedule], true;
-    Cancel "x" [letter('x')] "cancel" "end the run" &[S::Overview, S::Runs, S::Run, S::Step], true;
-    CancelStep "X" [letter('X')] "skip" "end the step without the run; what needs it is skipped" &[S::Run, S::Step], false;
-    Retry "t" [letter('t')] "retry" "run again what did not succeed" &[S::Overview, S::Runs, S::Run, S::Step], true;
-    RetryFrom "T" [letter('T')] "retry-from" "run again the step and all that comes after it" &[S::Run, S::Step], true;
-    Approve "y" [letter('y')] "approve" "say yes to a step that asks" &[S::Overview, S::Run, S::Step], true;
-    Reject "n" [letter('n')] "reject" "say no to it" &[S::Overview, S::Run], true;
+    Views "Tab" [(N, KeyCode::Tab), letter('v')] "view" "steps, graph, time; details, log" &[S::Run, S::Step, S::Log], true;
+    Pause "p" [letter('p')] "pause" "start nothing more for now" &[S::Overview, S::Runs, S::Run, S::Step, S::Log, S::Schedules, S::Schedule], true;
+    Resume "r" [letter('r')] "resume" "go on" &[S::Overview, S::Runs, S::Run, S::Step, S::Log, S::Schedules, S::Schedule], true;
+    Cancel "x" [letter('x')] "cancel" "end the run" &[S::Overview, S::Runs, S::Run, S::Step, S::Log], true;
+    CancelStep "X" [letter('X')] "skip" "end the step without the run; what needs it is skipped" &[S::Run, S::Step, S::Log], false;
+    Retry "t" [letter('t')] "retry" "run again what did not succeed" &[S::Overview, S::Runs, S::Run, S::Step, S::Log], true;
+    RetryFrom "T" [letter('T')] "retry-from" "run again the step and all that comes after it" &[S::Run, S::Step, S::Log], true;
+    Approve "y" [letter('y')] "approve" "say yes to a step that asks" &[S::Overview, S::Run, S::Step, S::Log], true;
+    Reject "n" [letter('n')] "reject" "say no to it" &[S::Overview, S::Run, S::Step], true;
+    // There the key is that of the next hit.
+    Reject ":reject" [] "reject" "say no to a step that asks" &[S::Log], false;
     Start "s" [letter('s')] "start" "start the flow" &[S::Overview, S::Runs], true;
     Priority "+" [letter('+')] "priority" "another priority, once its order is shown" &[S::Queues], true;
     Fire "!" [letter('!')] "fire" "run the schedule now" &[S::Schedules, S::Schedule], true;
@@ -111,11 +113,11 @@ pub const BINDINGS: &[Binding] = bindings! {
     All "a" [letter('a')] "all" "all steps" &[S::Run], false;
     Window "w" [letter('w')] "window" "the steps that matter now" &[S::Run], false;
     Failed "f" [letter('f')] "failed" "failed steps" &[S::Run], true;
-    Log "l" [letter('l')] "log" "what the step wrote" &[S::Run, S::Step], true;
-    Follow "F" [letter('F')] "follow" "keep at the end of the log" &[S::Step], true;
+    Log "l" [letter('l')] "log" "what the step wrote" &[S::Run, S::Step, S::Log], true;
+    Follow "F" [letter('F')] "follow" "keep at the end of the log" &[S::Step, S::Log], true;
     Search "/" [letter('/')] "search" "only what contains a text; in logs, find it" &[], true;
-    NextHit "n" [letter('n')] "next" "the next place where it was found" &[S::Step], false;
-    LastHit "N" [letter('N')] "previous" "the one before" &[S::Step], false;
+    NextHit "n" [letter('n')] "next" "the next place where it was found" &[S::Log], false;
+    LastHit "N" [letter('N')] "previous" "the one before" &[S::Log], false;
     Up "↑ k" [(N, KeyCode::Up), letter('k')] "up" "a row up" &[], false;
     Down "↓ j" [(N, KeyCode::Down), letter('j')] "down" "a row down" &[], false;
     PageUp "PgUp ^B" [(N, KeyCode::PageUp), (CTRL, KeyCode::Char('b'))] "page-up" "a page up" &[], false;
@@ -188,6 +190,19 @@ mod tests {
         let all = ['p', 'r', 'q', 'a', 'w', 'f', 'l'].map(pressed);
         use Action::*;
         assert_eq!(all, [Pause, Resume, Quit, All, Window, Failed, Log].map(Some));
+    }
+
+    #[test]
+    fn no_is_said_where_yes_is_and_the_next_hit_is_a_matter_of_logs() {
+        let pressed = |screen, letter| action(screen, KeyEvent::from(KeyCode::Char(letter)));
+        for screen in Screen::ALL {
+            let said = [command(screen, "approve"), command(screen, "reject")];
+            assert_eq!(said[0].is_some(), said[1].is_some(), "{screen:?}");
+        }
+        assert_eq!(pressed(Screen::Step, 'n'), Some(Action::Reject));
+        assert_eq!(pressed(Screen::Step, 'N'), None);
+        assert_eq!(pressed(Screen::Log, 'n'), Some(Action::NextHit));
+        assert_eq!(pressed(Screen::Log, 'N'), Some(Action::LastHit));
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub enum Screen {
     Run,
     /// A step of it.
     Step,
+    /// What that wrote.
+    Log,
     /// Who has slots and who waits.
     Queues,
     /// What runs by itself.
@@ -36,11 +38,12 @@ pub enum Screen {
 
 impl Screen {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Overview,
         Self::Runs,
         Self::Run,
         Self::Step,
+        Self::Log,
         Self::Queues,
         Self::Schedules,
         Self::Schedule,
@@ -69,7 +72,7 @@ pub struct Model {
     pub now: Timestamp,
     /// In which zone times of day are told.
     pub zone: TimeZone,
-    /// The screens, the one that is looked at last; never empty.
+    /// The screens, the one that is looked at last; never empty. A step and its log are one of them.
     pub screens: Vec<Screen>,
     /// What matters now.
     pub glance: Option<Glance>,
@@ -238,7 +241,11 @@ impl Model {
     /// The screen that is looked at.
     #[must_use]
     pub fn screen(&self) -> Screen {
-        self.screens.last().copied().unwrap_or(Screen::Overview)
+        let is_log = self.reading.as_ref().is_some_and(|reading| reading.is_log);
+        match self.screens.last().copied().unwrap_or(Screen::Overview) {
+            Screen::Step if is_log => Screen::Log,
+            screen => screen,
+        }
     }
 
     /// Looks at a run from now on.
@@ -256,7 +263,7 @@ impl Model {
             Screen::Overview => Question::Glance,
             Screen::Runs => Question::Runs,
             Screen::Run => Question::Run(self.watched.as_ref()?.run.clone()),
-            Screen::Step => self.reading.as_ref()?.question(self.log_room()),
+            Screen::Step | Screen::Log => self.reading.as_ref()?.question(self.log_room()),
             Screen::Queues => Question::Line,
             Screen::Schedules => Question::Schedules,
             Screen::Schedule => Question::Schedule(self.schedule_name.clone()),
@@ -303,7 +310,7 @@ impl Model {
                 let count = self.schedule.as_ref().map_or(0, |(_, ledger)| ledger.firings.len());
                 Some((&mut self.ledger_list, count))
             }
-            Screen::Step => None,
+            Screen::Step | Screen::Log => None,
         }
     }
 

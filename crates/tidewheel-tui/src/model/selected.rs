@@ -19,7 +19,7 @@ impl Model {
     #[must_use]
     pub fn run(&self) -> Option<&str> {
         match self.screen() {
-            Screen::Run | Screen::Step => Some(&self.watched.as_ref()?.run),
+            Screen::Run | Screen::Step | Screen::Log => Some(&self.watched.as_ref()?.run),
             Screen::Runs => {
                 let shown = self.shown_runs();
                 let place = shown.get(self.runs_list.cursor.min(shown.len().saturating_sub(1)))?;
@@ -56,7 +56,7 @@ impl Model {
     pub fn run_state(&self) -> Option<RunState> {
         let run = self.run()?;
         match self.screen() {
-            Screen::Run | Screen::Step => self.watched.as_ref()?.state,
+            Screen::Run | Screen::Step | Screen::Log => self.watched.as_ref()?.state,
             Screen::Runs => {
                 let runs = &self.runs.as_ref()?.runs;
                 runs.iter().find(|it| it.run_id == run).map(|it| it.state)
@@ -123,7 +123,7 @@ impl Model {
                 }
                 _ => None,
             },
-            Screen::Run | Screen::Step => {
+            Screen::Run | Screen::Step | Screen::Log => {
                 let watched = self.watched.as_ref()?;
                 let step = watched.selected().filter(|step| watched.asks.contains(step));
                 let step = step.or_else(|| watched.asks.first().copied())?;

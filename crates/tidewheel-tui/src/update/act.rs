@@ -80,7 +80,8 @@ pub(super) fn scroll(model: &mut Model, rows: isize) {
         *top = top.saturating_add_signed(rows).min(crate::keys::BINDINGS.len());
         return;
     }
-    let (room, is_step) = (model.log_room(), model.screen() == Screen::Step);
+    let room = model.log_room();
+    let is_step = matches!(model.screen(), Screen::Step | Screen::Log);
     if is_step && let Some(reading) = &mut model.reading {
         if reading.is_log {
             reading.log.scroll(rows as i64, room);
@@ -173,7 +174,7 @@ fn views(model: &mut Model) {
                 watched.list.cursor = place.unwrap_or_default();
             }
         }
-        Screen::Step => {
+        Screen::Step | Screen::Log => {
             if let Some(reading) = &mut model.reading {
                 reading.is_log = !reading.is_log;
             }

@@ -31,7 +31,7 @@ pub(super) fn ask_to_cancel(model: &mut Model) {
     }
     let Some(run) = model.run().map(str::to_owned) else { return };
     let watched = match model.screen() {
-        Screen::Run | Screen::Step => model.watched.as_ref(),
+        Screen::Run | Screen::Step | Screen::Log => model.watched.as_ref(),
         _ => None,
     };
     if model.run_state().is_some_and(|state| !is_live(state)) {
@@ -69,7 +69,7 @@ pub(super) fn ask_to_cancel_step(model: &mut Model) {
 
 /// The step that is looked at, or selected among those of a run.
 fn selected_step(model: &Model) -> Option<String> {
-    if model.screen() == Screen::Step {
+    if matches!(model.screen(), Screen::Step | Screen::Log) {
         return model.reading.as_ref().map(|reading| reading.step.clone());
     }
     let watched = model.watched.as_ref()?;

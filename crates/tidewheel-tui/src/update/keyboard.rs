@@ -116,15 +116,20 @@ fn push(model: &mut Model, letter: char) {
 /// Lists show at once only what contains what is typed; logs are searched when it is all typed.
 fn filter_as_typed(model: &mut Model) {
     if let Some(Prompt::Search(text)) = &model.prompt
-        && model.screen() != Screen::Step
+        && !is_of_step(model)
     {
         let text = text.clone();
         filter(model, &text);
     }
 }
 
+/// Whether what is typed is searched for in what a step wrote.
+fn is_of_step(model: &Model) -> bool {
+    matches!(model.screen(), Screen::Step | Screen::Log)
+}
+
 fn filter(model: &mut Model, text: &str) {
-    if model.screen() == Screen::Step {
+    if is_of_step(model) {
         if let Some(reading) = &mut model.reading {
             reading.log.text = text.to_owned();
             reading.log.hits = None;
@@ -139,7 +144,7 @@ fn filter(model: &mut Model, text: &str) {
 fn entered(model: &mut Model) -> Vec<Effect> {
     match model.prompt.take() {
         Some(Prompt::Search(text)) => {
-            if model.screen() == Screen::Step {
+            if is_of_step(model) {
                 filter(model, &text);
                 if let Some(reading) = &mut model.reading {
                     reading.is_log = true;

@@ -274,6 +274,25 @@ fn a_step_that_asks_is_answered_with_a_note() {
 }
 
 #[test]
+fn no_is_said_at_the_details_of_a_step_and_in_its_log_by_its_name() {
+    let mut model = at_run();
+    (0..4).for_each(|_| drop(key(&mut model, KeyCode::Down)));
+    key(&mut model, KeyCode::Enter);
+    assert_eq!(model.screen(), Screen::Step);
+    press(&mut model, 'n');
+    let asked = model.form.take().unwrap().title;
+    assert!(asked.starts_with("Say no to approve of run "), "{asked}");
+    press(&mut model, 'l');
+    assert_eq!(model.screen(), Screen::Log);
+    press(&mut model, 'n');
+    assert!(model.form.is_none(), "there it is the next place where something was found");
+    press(&mut model, ':');
+    "reject".chars().for_each(|letter| drop(press(&mut model, letter)));
+    key(&mut model, KeyCode::Enter);
+    assert!(model.form.is_some());
+}
+
+#[test]
 fn a_code_is_typed_unseen_and_said_with_the_yes() {
     let mut model = model();
     let mut asking = glance();

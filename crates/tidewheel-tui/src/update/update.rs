@@ -36,7 +36,7 @@ pub fn update(model: &mut Model, now: Timestamp, message: Message) -> Vec<Effect
         Message::Resized(width, height) => {
             model.size = (width, height);
             redraw(model);
-            model.is_stale |= model.screen() == Screen::Step;
+            model.is_stale |= model.screen() == Screen::Log;
             Vec::new()
         }
         Message::Tick => Vec::new(),
@@ -116,7 +116,7 @@ pub fn next_tick(model: &Model) -> Duration {
     let to_ask = waits.then(|| model.ask_at.since(model.now).max(Duration::from_millis(10)));
     let note = model.note.as_ref().map(|note| note.until.since(model.now));
     let is_moving = match model.screen() {
-        Screen::Run | Screen::Step => {
+        Screen::Run | Screen::Step | Screen::Log => {
             model.watched.as_ref().is_some_and(|watched| watched.model.is_moving())
         }
         Screen::Overview => model.glance.as_ref().is_some_and(|glance| !glance.now.is_empty()),

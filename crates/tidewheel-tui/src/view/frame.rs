@@ -90,7 +90,7 @@ fn path(model: &Model) -> String {
     };
     match model.screen() {
         Screen::Run => run(),
-        Screen::Step => {
+        Screen::Step | Screen::Log => {
             let step = model.reading.as_ref().map(|it| name(&it.step)).unwrap_or_default();
             format!("{} › {step}", run())
         }
@@ -150,7 +150,7 @@ fn is_fit(model: &Model, action: Action) -> bool {
         Action::Retry | Action::RetryFrom => !is_page && run.is_some_and(|it| !is_live(it)),
         Action::Approve | Action::Reject => !is_page && model.asked().is_some(),
         Action::Start => model.flow().is_some(),
-        Action::Log => !is_page,
+        Action::Log => !is_page && model.screen() != Screen::Log,
         _ => true,
     }
 }
@@ -240,7 +240,7 @@ fn filter(model: &Model) -> Option<String> {
         Screen::Queues => &model.line_list,
         Screen::Schedules => &model.schedules_list,
         Screen::Schedule => &model.ledger_list,
-        Screen::Step => return None,
+        Screen::Step | Screen::Log => return None,
     };
     (!list.filter.is_empty()).then(|| list.filter.clone())
 }

@@ -6,15 +6,22 @@ use ratatui::layout::Rect;
 
 use super::paper::Paper;
 use super::words::column;
-use crate::keys::BINDINGS;
+use crate::keys::{BINDINGS, Binding};
 use crate::model::Model;
 use crate::run::{Line, Tone};
 
 pub(super) fn draw(model: &Model, paper: &mut Paper<'_>, area: Rect) {
     let (width, signs) = (usize::from(area.width), paper.theme.signs);
     let mut lines = vec![Line::new().with(Tone::Strong, " KEYS, and what to type after `:`")];
-    let here = |it: &&crate::keys::Binding| it.is_on(model.screen());
-    for binding in BINDINGS.iter().filter(here).chain(BINDINGS.iter().filter(|it| !here(it))) {
+    let here = |it: &&Binding| it.is_on(model.screen());
+    // What has a key here need not be told with that of other screens.
+    let mut told: Vec<&Binding> = BINDINGS.iter().filter(here).collect();
+    for binding in BINDINGS {
+        if !told.iter().any(|it| it.action == binding.action) {
+            told.push(binding);
+        }
+    }
+    for binding in told {
         let tone = if here(&binding) { Tone::Plain } else { Tone::Faint };
         let mut line = Line::new().with(Tone::Plain, "  ");
         let key = if here(&binding) { Tone::Strong } else { Tone::Faint };

@@ -26,7 +26,7 @@ pub fn view(model: &Model, theme: Theme, buffer: &mut Buffer) -> Hits {
         Screen::Overview => overview::draw(model, &mut paper, body),
         Screen::Runs => runs::draw(model, &mut paper, body),
         Screen::Run => run::draw(model, &mut paper, body),
-        Screen::Step => step::draw(model, &mut paper, body),
+        Screen::Step | Screen::Log => step::draw(model, &mut paper, body),
         Screen::Queues => queues::draw(model, &mut paper, body),
         Screen::Schedules => schedules::draw_all(model, &mut paper, body),
         Screen::Schedule => schedules::draw_one(model, &mut paper, body),
