@@ -28,6 +28,9 @@ pub enum Action {
     Failed,
     Log,
     Follow,
+    Wrap,
+    Left,
+    Right,
     Search,
     NextHit,
     LastHit,
@@ -91,10 +94,15 @@ macro_rules! bindings {
 
 use Screen as S;
 
+/// In a log, arrows move sideways.
+const BUT_LOG: &[Screen] =
+    &[S::Overview, S::Runs, S::Run, S::Step, S::Queues, S::Schedules, S::Schedule];
+
 /// The keys of `tidewheel run` (p r q a w f l) mean the same here.
 pub const BINDINGS: &[Binding] = bindings! {
     Open "Enter" [(N, KeyCode::Enter), (N, KeyCode::Right)] "open" "open what is selected" &[S::Overview, S::Runs, S::Run, S::Queues, S::Schedules], true;
-    Back "Esc" [(N, KeyCode::Esc), (N, KeyCode::Left), (N, KeyCode::Backspace)] "back" "go back, or show all again" &[], true;
+    Back "Esc" [(N, KeyCode::Esc), (N, KeyCode::Left), (N, KeyCode::Backspace)] "back" "go back, or show all again" BUT_LOG, true;
+    Back "Esc" [(N, KeyCode::Esc), (N, KeyCode::Backspace)] "back" "go back" &[S::Log], true;
     Views "Tab" [(N, KeyCode::Tab), letter('v')] "view" "steps, graph, time; details, log" &[S::Run, S::Step, S::Log], true;
     Pause "p" [letter('p')] "pause" "start nothing more for now" &[S::Overview, S::Runs, S::Run, S::Step, S::Log, S::Schedules, S::Schedule], true;
     Resume "r" [letter('r')] "resume" "go on" &[S::Overview, S::Runs, S::Run, S::Step, S::Log, S::Schedules, S::Schedule], true;
@@ -115,6 +123,10 @@ pub const BINDINGS: &[Binding] = bindings! {
     Failed "f" [letter('f')] "failed" "failed steps" &[S::Run], true;
     Log "l" [letter('l')] "log" "what the step wrote" &[S::Run, S::Step, S::Log], true;
     Follow "F" [letter('F')] "follow" "keep at the end of the log" &[S::Step, S::Log], true;
+    // As on the page, but large: the small one is that of `tidewheel run`.
+    Wrap "W" [letter('W')] "wrap" "wrap long lines; the small w is for steps" &[S::Log], true;
+    Left "←" [(N, KeyCode::Left)] "left" "to the beginning of long lines" &[S::Log], false;
+    Right "→" [(N, KeyCode::Right)] "right" "to the rest of long lines" &[S::Log], false;
     Search "/" [letter('/')] "search" "only what contains a text; in logs, find it" &[], true;
     NextHit "n" [letter('n')] "next" "the next place where it was found" &[S::Log], false;
     LastHit "N" [letter('N')] "previous" "the one before" &[S::Log], false;
@@ -203,6 +215,16 @@ mod tests {
         assert_eq!(pressed(Screen::Step, 'N'), None);
         assert_eq!(pressed(Screen::Log, 'n'), Some(Action::NextHit));
         assert_eq!(pressed(Screen::Log, 'N'), Some(Action::LastHit));
+    }
+
+    #[test]
+    fn whatever_is_looked_at_escape_leads_back() {
+        for screen in Screen::ALL {
+            let pressed = |code| action(screen, KeyEvent::from(code));
+            assert_eq!(pressed(KeyCode::Esc), Some(Action::Back), "{screen:?}");
+            let left = if screen == Screen::Log { Action::Left } else { Action::Back };
+            assert_eq!(pressed(KeyCode::Left), Some(left), "{screen:?}");
+        }
     }
 
     #[test]

@@ -33,7 +33,7 @@ const NEXT: u32 = 10;
 const LEDGER: u32 = 50;
 
 /// Bytes of a line of a log that are shown.
-const LINE_BYTES: u32 = 2048;
+const LINE_BYTES: u32 = 16 * 1024;
 
 /// Places in a log that are found.
 const HITS: u32 = 10_000;

@@ -1,4 +1,4 @@
-//! Text cut to so many columns of a terminal.
+//! Text cut to so many columns of a terminal, or in rows of so many.
 //!
 //! What a letter takes is in [`tidewheel_flow::picture::letters`].
 
@@ -28,6 +28,33 @@ pub fn cut<'a>(text: &'a str, width: usize, mark: &str) -> Cow<'a, str> {
     Cow::Owned(format!("{}{mark}", &text[..end]))
 }
 
+/// A text in rows of at most so many columns, broken behind spaces where there are any. Nothing but spaces at the ends of rows is
+/// left out.
+#[must_use]
+pub fn wrapped(text: &str, width: usize) -> Vec<&str> {
+    let mut rows = Vec::new();
+    let (mut start, mut at, mut used) = (0, 0, 0);
+    // Behind the last space of the row, and the columns up to there.
+    let mut space: Option<(usize, usize)> = None;
+    for (cluster, columns) in clusters(text) {
+        let is_space = cluster == " ";
+        while used + columns > width && at > start && !is_space {
+            let (end, taken) = space.take().unwrap_or((at, used));
+            rows.push(text[start..end].trim_end_matches(' '));
+            start = end;
+            used -= taken;
+        }
+        used += columns;
+        at += cluster.len();
+        // What a row begins with is no place to break it.
+        if is_space && !text[start..at].trim_start_matches(' ').is_empty() {
+            space = Some((at, used));
+        }
+    }
+    rows.push(text[start..].trim_end_matches(' '));
+    rows
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,5 +71,25 @@ mod tests {
         assert_eq!(cut("abc", 0, "…"), "");
         assert_eq!(cut("abc", 1, "..."), "");
         assert_eq!(columns("❤\u{fe0f}"), 2);
+    }
+
+    #[test]
+    fn wrapping_breaks_behind_spaces_and_leaves_out_no_letter() {
+        assert_eq!(wrapped("", 4), [""]);
+        assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrapped("aaaa bbbb", 4), ["aaaa", "bbbb"]);
+        assert_eq!(wrapped("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrapped("a bcdefghij", 4), ["a", "bcde", "fghi", "j"]);
+        assert_eq!(wrapped("    abcdef", 6), ["    ab", "cdef"], "what it begins with stays");
+        assert_eq!(wrapped("東京都庁", 5), ["東京", "都庁"]);
+        assert_eq!(wrapped("x 東京 y", 5), ["x", "東京", "y"]);
+        assert_eq!(wrapped("e\u{301}e\u{301}e\u{301}", 2), ["e\u{301}e\u{301}", "e\u{301}"]);
+        assert_eq!(wrapped("東京", 1), ["東", "京"], "a row has at least a letter");
+        for width in 1..40 {
+            let text = "a wide 東京都庁 and a-very-long-word-that-fits-nowhere, x";
+            let rows = wrapped(text, width);
+            assert_eq!(rows.concat().replace(' ', ""), text.replace(' ', ""), "{width}");
+            assert!(rows.iter().all(|row| columns(row) <= width.max(2)), "{width}: {rows:?}");
+        }
     }
 }

@@ -10,6 +10,7 @@ use tidewheel_client::api::{
 
 use super::form::Form;
 use super::list::List;
+use super::log::Room;
 use super::reading::Reading;
 use super::watched::Watched;
 use crate::message::{Effect, Question, Wish};
@@ -276,10 +277,10 @@ impl Model {
         usize::from(self.size.1).saturating_sub(4).max(1)
     }
 
-    /// Rows for a log.
+    /// Columns and rows for a log.
     #[must_use]
-    pub fn log_room(&self) -> usize {
-        self.room().saturating_sub(2).max(1)
+    pub fn log_room(&self) -> Room {
+        Room { columns: self.size.0.into(), rows: self.room().saturating_sub(2).max(1) }
     }
 
     /// The list that is looked at, and how many rows it has.

@@ -5,6 +5,7 @@
 mod app;
 mod form;
 mod list;
+mod log;
 mod overview;
 mod reading;
 mod selected;
@@ -13,6 +14,8 @@ mod watched;
 pub use app::{Attached, Dialog, Model, Note, Prompt, Screen};
 pub use form::{Field, Form};
 pub use list::List;
+pub use log::{Log, Place, Room};
+pub(crate) use log::{beyond, parts, places, row_end, rows as log_rows};
 pub use overview::{Row, rows};
-pub use reading::{Log, Reading};
+pub use reading::Reading;
 pub use watched::{Part, Shown, Watched};

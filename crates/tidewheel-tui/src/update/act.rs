@@ -9,7 +9,7 @@ use super::ask::{
 use super::update::redraw;
 use crate::keys::Action;
 use crate::message::{Effect, End, Wish};
-use crate::model::{Attached, Dialog, Model, Part, Prompt, Reading, Row, Screen, Shown};
+use crate::model::{Attached, Dialog, Log, Model, Part, Prompt, Reading, Room, Row, Screen, Shown};
 use crate::run::Tone;
 
 /// Does something.
@@ -36,9 +36,12 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Failed => part(model, Part::Failed),
         Action::Log => log(model),
         Action::Follow => follow(model),
+        Action::Wrap => of_log(model, Log::wrap),
+        Action::Left => slide(model, false),
+        Action::Right => slide(model, true),
         Action::Search => model.prompt = Some(Prompt::Search(String::new())),
-        Action::NextHit => jump(model, 1),
-        Action::LastHit => jump(model, -1),
+        Action::NextHit => of_log(model, |log, room| log.jump(1, room)),
+        Action::LastHit => of_log(model, |log, room| log.jump(-1, room)),
         Action::Command => model.prompt = Some(Prompt::Command(String::new())),
         Action::Help => model.help = Some(0),
         Action::Suspend => return vec![Effect::Suspend],
@@ -80,18 +83,17 @@ pub(super) fn scroll(model: &mut Model, rows: isize) {
         *top = top.saturating_add_signed(rows).min(crate::keys::BINDINGS.len());
         return;
     }
-    let room = model.log_room();
-    let is_step = matches!(model.screen(), Screen::Step | Screen::Log);
-    if is_step && let Some(reading) = &mut model.reading {
-        if reading.is_log {
-            reading.log.scroll(rows as i64, room);
-            model.is_stale = true;
-        } else {
-            let most = crate::view::details_rows(reading).max(1);
-            reading.details.step(rows, most);
+    match model.screen() {
+        Screen::Step => {
+            let places = crate::view::details_places(model);
+            model.reading.iter_mut().for_each(|reading| reading.details.step(rows, places));
         }
-    } else if let Some((list, count)) = model.list() {
-        list.step(rows, count);
+        Screen::Log => of_log(model, |log, room| log.scroll(rows as i64, room)),
+        _ => {
+            if let Some((list, count)) = model.list() {
+                list.step(rows, count);
+            }
+        }
     }
 }
 
@@ -124,7 +126,9 @@ fn open(model: &mut Model) {
         Screen::Run => {
             let Some(watched) = &model.watched else { return };
             let Some(step) = watched.selected() else { return };
-            let reading = Reading::new(&watched.run, &watched.names[step], false);
+            let mut reading = Reading::new(&watched.run, &watched.names[step], false);
+            // Who wants long lines wrapped wants it of others too.
+            reading.log.is_wrapped = model.reading.as_ref().is_some_and(|it| it.log.is_wrapped);
             model.reading = Some(Box::new(reading));
             model.screens.push(Screen::Step);
         }
@@ -218,12 +222,20 @@ fn follow(model: &mut Model) {
     }
 }
 
-fn jump(model: &mut Model, by: isize) {
+/// Looks at something else of the log.
+fn of_log(model: &mut Model, look: impl FnOnce(&mut Log, Room)) {
     let room = model.log_room();
     if let Some(reading) = &mut model.reading {
-        reading.log.jump(by, room);
+        look(&mut reading.log, room);
         model.is_stale = true;
     }
+}
+
+fn slide(model: &mut Model, is_right: bool) {
+    if model.reading.as_ref().is_some_and(|reading| reading.log.is_wrapped) {
+        return model.say(Tone::Doubtful, "lines are wrapped: nothing is beside");
+    }
+    of_log(model, |log, room| log.slide(is_right, room));
 }
 
 fn quit(model: &mut Model) -> Vec<Effect> {

@@ -97,14 +97,14 @@ fn of_step(model: &mut Model, answer: Answer) {
     match answer {
         Answer::Step(known) => reading.known = Some(*known),
         Answer::Log(lines) => {
-            if reading.log.is_following {
-                reading.log.top = lines.from.max(1);
-            }
-            reading.log.lines = Some(*lines);
+            let asked = reading.question(room);
+            reading.log.take_in(*lines, room);
+            // What is found may be further down in its line than was asked for.
+            model.is_stale |= reading.question(room) != asked;
         }
         Answer::Found(hits) => {
             // The first one at or below what is shown.
-            let top = reading.log.top;
+            let (top, _) = reading.log.top;
             reading.log.hit = hits.iter().position(|hit| *hit >= top).unwrap_or_default();
             let first = hits.get(reading.log.hit).copied();
             reading.log.hits = Some(hits);

@@ -125,7 +125,9 @@ fn reminders(model: &Model) -> Vec<&'static Binding> {
         Action::Open | Action::Back => 0,
         Action::Help | Action::Quit => 1,
         Action::Views => 2,
-        _ => 3,
+        // Of a log only, which is read before anything is done.
+        Action::Wrap => 3,
+        _ => 4,
     });
     shown
 }

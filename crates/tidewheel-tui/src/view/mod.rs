@@ -24,6 +24,6 @@ mod words;
 
 pub use paper::Hits;
 pub(crate) use paper::Paper;
-pub(crate) use step::details_rows;
+pub(crate) use step::details_places;
 pub use view::view;
 pub(crate) use words::seconds;

@@ -10,11 +10,11 @@ use super::paper::Paper;
 use super::words::{clock, column, heading, seconds};
 use super::{log, overview};
 use crate::message::StepKnown;
-use crate::model::{Model, Reading};
+use crate::model::Model;
 use crate::run::{Line, Signs, Tone, UNICODE};
 
 /// Letters of an output that are shown.
-const VALUE_MAX: usize = 2000;
+const VALUE_MAX: usize = 20_000;
 
 pub(super) fn draw(model: &Model, paper: &mut Paper<'_>, area: Rect) {
     let Some(reading) = &model.reading else { return };
@@ -22,28 +22,39 @@ pub(super) fn draw(model: &Model, paper: &mut Paper<'_>, area: Rect) {
         return log::draw(model, reading, paper, area);
     }
     let Some(known) = &reading.known else { return overview::waiting(paper, area) };
-    let width = usize::from(area.width);
+    let (width, height) = (usize::from(area.width), usize::from(area.height));
     let lines = lines(known, model, width, paper.theme.signs);
-    let top = reading.details.cursor.min(lines.len().saturating_sub(1));
-    let rows: Vec<(Option<usize>, Line)> =
-        lines.into_iter().skip(top).map(|line| (None, line)).collect();
+    let count = lines.len();
+    let shown = rows_at_once(count, height);
+    let top = reading.details.cursor.min(count - shown);
+    let mut rows: Vec<(Option<usize>, Line)> =
+        lines.into_iter().skip(top).take(shown).map(|line| (None, line)).collect();
+    if shown < count {
+        let rest = if top + shown < count { "; more below" } else { "" };
+        let words = format!("  lines {} to {} of {count}{rest}", top + 1, top + shown);
+        rows.push((None, Line::new().with(Tone::Active, words)));
+    }
     paper.rows(area, rows, None);
 }
 
-/// How far what is known of a step can be scrolled.
-pub(crate) fn details_rows(reading: &Reading) -> usize {
-    let now = tidewheel::Timestamp::UNIX_EPOCH;
-    let zone = jiff::tz::TimeZone::UTC;
-    let model = Model::new(String::new(), crate::model::Attached::Desk, now, zone);
-    reading.known.as_ref().map_or(0, |known| lines(known, &model, 80, &UNICODE).len())
+/// How many of so many lines are shown at once: the last row says that there are more.
+fn rows_at_once(count: usize, height: usize) -> usize {
+    if count <= height { count } else { height.saturating_sub(1) }
+}
+
+/// The places to which what is known of a step can be scrolled.
+pub(crate) fn details_places(model: &Model) -> usize {
+    let known = model.reading.as_ref().and_then(|reading| reading.known.as_ref());
+    let width = usize::from(model.size.0);
+    let count = known.map_or(0, |known| lines(known, model, width, &UNICODE).len());
+    count - rows_at_once(count, model.room()) + 1
 }
 
 fn lines(known: &StepKnown, model: &Model, width: usize, signs: &'static Signs) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut say = |word: &str, tone: Tone, text: &str| {
-        let mut line = Line::new().with(Tone::Faint, format!("  {word:<10}"));
-        line.push_cut(tone, text, width, signs);
-        lines.push(line);
+        let first = Line::new().with(Tone::Faint, format!("  {word:<10}"));
+        push_wrapped(&mut lines, first, (tone, text), width);
     };
     if let Some(it) = &known.result {
         let tolerated = if it.tolerated { ", which is tolerated" } else { "" };
@@ -82,7 +93,7 @@ fn lines(known: &StepKnown, model: &Model, width: usize, signs: &'static Signs) 
     if let Some(list) = known.attempts.as_ref().filter(|list| !list.attempts.is_empty()) {
         lines.push(Line::new());
         lines.push(heading("ATTEMPTS", width));
-        lines.extend(list.attempts.iter().map(|it| attempt(it, model, width, signs)));
+        list.attempts.iter().for_each(|it| attempt(&mut lines, it, model, width, signs));
     }
     let outputs = known.result.iter().flat_map(|result| result.outputs.iter());
     let outputs: Vec<_> = outputs.collect();
@@ -91,13 +102,31 @@ fn lines(known: &StepKnown, model: &Model, width: usize, signs: &'static Signs) 
         lines.push(heading("OUTPUTS", width));
     }
     for (key, value) in outputs {
-        lines.extend(output(key, value, width, signs));
+        output(&mut lines, key, value, width);
     }
     lines
 }
 
-fn attempt(it: &AttemptLine, model: &Model, width: usize, signs: &'static Signs) -> Line {
+/// Adds a text behind the beginning of a line, in as many lines as it takes.
+fn push_wrapped(lines: &mut Vec<Line>, first: Line, (tone, text): (Tone, &str), width: usize) {
+    let indent = first.width();
+    let mut line = first;
+    for row in text::wrapped(text, width.saturating_sub(indent).max(1)) {
+        line.pad_to(indent);
+        line.push(tone, row);
+        lines.push(std::mem::take(&mut line));
+    }
+}
+
+fn attempt(
+    lines: &mut Vec<Line>,
+    it: &AttemptLine,
+    model: &Model,
+    width: usize,
+    signs: &'static Signs,
+) {
     let mut line = Line::new().with(Tone::Plain, format!("  {:>3}  ", it.attempt));
+    let indent = line.width();
     let outcome = it.outcome.as_deref().unwrap_or("running");
     let tone = match outcome {
         "succeeded" => Tone::Good,
@@ -113,31 +142,44 @@ fn attempt(it: &AttemptLine, model: &Model, width: usize, signs: &'static Signs)
     let signal = it.signal.map(|signal| format!("signal {signal}"));
     let error = it.error.as_deref().map(sentence);
     let rest: Vec<String> = [code, signal, error].into_iter().flatten().collect();
-    line.push_cut(Tone::Plain, &rest.join(", "), width, signs);
-    line
+    let rest = rest.join(", ");
+    // Where there is no room beside it, or not for all of it, it has lines of its own.
+    if text::columns(&rest) > width.saturating_sub(line.width()) {
+        lines.push(line);
+        line = Line::new().with(Tone::Plain, " ".repeat(indent));
+    }
+    push_wrapped(lines, line, (Tone::Plain, &rest), width);
 }
 
 /// A value: what is text line by line, all else as JSON.
-fn output(key: &str, value: &serde_json::Value, width: usize, signs: &'static Signs) -> Vec<Line> {
+fn output(lines: &mut Vec<Line>, key: &str, value: &serde_json::Value, width: usize) {
     let written = match value {
         serde_json::Value::String(text) => text.clone(),
         other => serde_json::to_string_pretty(other).unwrap_or_default(),
     };
     let cut: String = written.chars().take(VALUE_MAX).collect();
     let mut texts = cut.lines();
-    let mut line = Line::new().with(Tone::Active, format!("  {}", name(key)));
-    line.push(Tone::Plain, "  ");
-    line.push_cut(Tone::Plain, &harmless(texts.next().unwrap_or_default()), width, signs);
-    let mut lines = vec![line];
+    let first = Line::new().with(Tone::Active, format!("  {}  ", name(key)));
+    // Nobody reads a column of letters behind a long name.
+    let first = match first.width() > width / 2 {
+        true => {
+            push_wrapped(lines, Line::new(), (Tone::Active, &format!("  {}", name(key))), width);
+            Line::new().with(Tone::Plain, "    ")
+        }
+        false => first,
+    };
+    let beside = harmless(texts.next().unwrap_or_default());
+    push_wrapped(lines, first, (Tone::Plain, &beside), width);
     for text in texts {
-        let mut line = Line::new().with(Tone::Plain, "    ");
-        line.push_cut(Tone::Plain, &harmless(text), width, signs);
-        lines.push(line);
+        let first = Line::new().with(Tone::Plain, "    ");
+        push_wrapped(lines, first, (Tone::Plain, &harmless(text)), width);
     }
-    if cut.len() < written.len() {
-        lines.push(Line::new().with(Tone::Faint, format!("    {} more", signs.more)));
+    let more = written.chars().count().saturating_sub(VALUE_MAX);
+    if more > 0 {
+        let words =
+            format!("    and {} more; `tidewheel show` has all", text::count(more, "letter"));
+        lines.push(Line::new().with(Tone::Faint, words));
     }
-    lines
 }
 
 fn tone(state: StepState) -> Tone {

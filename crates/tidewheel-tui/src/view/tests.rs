@@ -15,7 +15,8 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use ratatui::style::{Color, Modifier};
 use serde_json::json;
 use tidewheel_client::api::{
-    AttemptLine, AttemptList, Glance, RunState, StepExplained, StepResult, StepState, WaitingLine,
+    AttemptLine, AttemptList, Glance, LogLine, LogLines, LogSpan, LogStream, RunState,
+    StepExplained, StepResult, StepState, WaitingLine,
 };
 
 use super::view;
@@ -226,6 +227,125 @@ fn every_screen_looks_as_it_is_stored() {
         let stored = fs::read_to_string(&path).unwrap_or_default();
         assert_eq!(text(&buffer), stored, "{name}: TIDEWHEEL_BLESS=1 stores it anew");
     }
+}
+
+/// The same with long texts: their names, and the keys that lead there from the details of a step.
+const LONG: [(&str, &[KeyCode]); 8] = [
+    ("step-long", &[]),
+    ("step-long-end", &[KeyCode::End]),
+    ("log-long", &[c('l')]),
+    ("log-wrapped", &[c('l'), c('W')]),
+    ("log-wrapped-up", &[c('l'), c('W'), KeyCode::PageUp]),
+    ("log-right", &[c('l'), c('g'), RIGHT, RIGHT]),
+    ("log-found", &[c('/'), c('n'), c('e'), c('e'), c('d'), c('l'), c('e'), ENTER]),
+    (
+        "log-found-wrapped",
+        &[c('l'), c('W'), c('/'), c('n'), c('e'), c('e'), c('d'), c('l'), c('e'), ENTER],
+    ),
+];
+
+/// An error of three hundred letters, the last of which is its end, and an output of as many that has wide ones.
+fn long_known() -> StepKnown {
+    let mut known = known();
+    let error = format!("exit code 2: {}END", "the disk of the build machine is full, ".repeat(8));
+    let result = known.result.as_mut().unwrap();
+    (result.error, known.attempts.as_mut().unwrap().attempts[0].error) =
+        (Some(error.clone()), Some(error));
+    let outputs = json!({ "report": format!("東京都庁 {}", "x".repeat(300)), "list": (0..30).collect::<Vec<_>>() });
+    result.outputs = outputs.as_object().cloned().unwrap().into();
+    known
+}
+
+/// Forty lines: every fourth has three hundred letters and more, with something to find at its end, or wide ones.
+fn long_lines(from: i64, count: u32) -> LogLines {
+    const TOTAL: i64 = 40;
+    let text = |number: i64| match number % 8 {
+        3 => format!("{number}: {}needle, and more", "0123456789 ".repeat(27)),
+        7 => format!("{number}: {}", "東京都庁".repeat(75)),
+        _ => format!("{number}: short"),
+    };
+    let first = if from < 0 { TOTAL + 1 + from } else { from }.max(1);
+    let last = (first + i64::from(count) - 1).min(TOTAL);
+    let line = |number| {
+        let spans = vec![LogSpan(String::new(), text(number))];
+        LogLine(None, LogStream::Stdout, spans, None)
+    };
+    let (total, from) = (TOTAL as u64, first as u64);
+    LogLines { total, from, lines: (first..=last).map(line).collect(), ..lines(TOTAL as u64) }
+}
+
+fn long_model(size: (u16, u16), keys: &[KeyCode]) -> Model {
+    let mut model = model(size, &[ENTER, DOWN, DOWN, DOWN, ENTER]);
+    let answer = |model: &mut Model| {
+        // What was found may be further down than was asked for at first.
+        for _ in 0..3 {
+            let question = model.question().unwrap();
+            let answer = match &question {
+                Question::Step { .. } => Answer::Step(Box::new(long_known())),
+                Question::Log { from, count, .. } => {
+                    Answer::Log(Box::new(long_lines(*from, *count)))
+                }
+                Question::Find { .. } => Answer::Found(vec![3, 11, 19, 27, 35]),
+                _ => return,
+            };
+            let told = Message::Answered(question, Ok(answer), Duration::ZERO);
+            update(model, NOW, told);
+        }
+    };
+    answer(&mut model);
+    for key in keys {
+        update(&mut model, NOW, Message::Key(KeyEvent::from(*key)));
+        answer(&mut model);
+    }
+    model.note = None;
+    model
+}
+
+#[test]
+fn long_texts_can_be_read_to_their_end() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/view/golden");
+    for (name, keys) in LONG {
+        let shown = text(&drawn(&long_model(NARROW, keys), COLOURFUL));
+        let path = folder.join(format!("{name}.txt"));
+        if is_blessing() {
+            fs::write(&path, &shown).unwrap();
+        }
+        let stored = fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(shown, stored, "{name}: TIDEWHEEL_BLESS=1 stores it anew");
+        for look in
+            [Look { is_colourful: false, ..COLOURFUL }, Look { is_unicode: false, ..COLOURFUL }]
+        {
+            let plain = text(&drawn(&long_model(NARROW, keys), look));
+            assert!(plain == shown || plain.is_ascii(), "{name}: the words are the same");
+        }
+        for size in [(20, 6), (21, 7), (40, 10), (300, 90)] {
+            let _ = text(&drawn(&long_model(size, keys), COLOURFUL));
+        }
+    }
+    let seen = |keys: &[KeyCode], words: &str| {
+        let shown = text(&drawn(&long_model(NARROW, keys), COLOURFUL));
+        assert!(shown.contains(words), "{words} is not in {shown}");
+    };
+    seen(&[], "full, END");
+    seen(&[], "; more below");
+    for name in ["log-found", "log-found-wrapped"] {
+        let (_, keys) = LONG.iter().find(|it| it.0 == name).unwrap();
+        // Each of them, one after the other, and the first again.
+        for times in 0..6 {
+            seen(&[*keys, &vec![c('n'); times]].concat(), "needle, and more");
+        }
+    }
+}
+
+/// What is found is marked where it is shown, whatever is to the left of it.
+#[test]
+fn what_was_found_is_marked() {
+    let (_, keys) = LONG.iter().find(|it| it.0 == "log-found").unwrap();
+    let buffer = drawn(&long_model(NARROW, keys), COLOURFUL);
+    let found = Theme::new(COLOURFUL).found();
+    let marked = buffer.content.iter().filter(|cell| Some(cell.bg) == found.bg);
+    let marked: String = marked.map(|cell| cell.symbol()).collect();
+    assert!(marked.contains("needle"), "{marked}");
 }
 
 #[test]
