@@ -404,6 +404,36 @@ fn a_flow_is_started_and_made_again_without_a_server() {
     tmux.wait_for("left with 0");
 }
 
+/// What a retry would do is shown, and if that is something else by then, shown again.
+#[test]
+fn a_retry_does_nothing_that_was_not_shown() {
+    let scratch = Scratch::new("tui-shown");
+    let text = "name: checking\nflow: [{ name: check, run: '[ -e fixed ]' }]\n";
+    let file = scratch.file("checking.yaml", text);
+    assert_eq!(scratch.run(&["run", &file, "-q"]).status.code(), Some(1));
+    let Some(tmux) = Tmux::start(&scratch, (100, 30)) else { return };
+    tmux.line(&format!("{} tui; echo left with $?", tidewheel()));
+    tmux.wait_for("checking");
+    tmux.keys(&["2"]);
+    tmux.wait_for("state");
+    tmux.keys(&["Enter"]);
+    tmux.wait_for("✗ check");
+    tmux.keys(&["t"]);
+    tmux.wait_for("1 step again, 0 reused");
+    scratch.file("checking.yaml", &text.replace("fixed ]", "fixed ] || exit 2"));
+    tmux.keys(&["y"]);
+    tmux.wait_for("it was not done");
+    tmux.wait_for("its files have changed");
+    let runs = || scratch.json(&["runs"])["runs"].as_array().unwrap().len();
+    assert_eq!(runs(), 1, "nothing was run");
+    scratch.file("fixed", "");
+    tmux.keys(&["y"]);
+    tmux.wait_for("✓ check");
+    assert_eq!(runs(), 2);
+    tmux.keys(&["q"]);
+    tmux.wait_for("left with 0");
+}
+
 /// A run whose process was killed is gone on with here.
 #[test]
 fn a_run_that_nobody_runs_is_gone_on_with() {

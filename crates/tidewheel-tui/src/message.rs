@@ -31,7 +31,7 @@ pub enum Message {
     /// A question was answered, after so long.
     Answered(Question, Result<Answer, String>, Duration),
     /// A wish was taken up, or refused.
-    Done(Result<Said, String>),
+    Done(Result<Said, Refused>),
     /// A run that this process carries out has begun.
     Began(String),
     /// A run that this process carries out is over.
@@ -45,6 +45,21 @@ pub struct Said {
     pub text: String,
     /// The run that was started by it, which is looked at from now on.
     pub run: Option<String>,
+}
+
+/// Why a wish was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// In words.
+    pub why: String,
+    /// What is to be looked at anew: it is not what was shown any more.
+    pub anew: Option<Again>,
+}
+
+impl From<String> for Refused {
+    fn from(why: String) -> Self {
+        Self { why, anew: None }
+    }
 }
 
 /// What the mouse does.
@@ -165,6 +180,8 @@ pub struct Again {
     pub run: String,
     /// The step from which on everything is run again, if not only what did not succeed is.
     pub from: Option<String>,
+    /// The digest of what was shown: nothing else is done. Of a question: that of what was shown before and does not hold any more.
+    pub shown: Option<String>,
 }
 
 /// What is answered.

@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use tidewheel_client::api::{
     AnswerWish, Asked, CancelWish, GoneOn, LedgerWish, LinesWish, ListWish, PriorityChanged,
-    PriorityWish, RetryWish, ScheduleAsked, SearchWish, StartWish, StartedRun, StepResult,
-    StepState,
+    PriorityWish, RefusalKind, RetryWish, ScheduleAsked, SearchWish, StartWish, StartedRun,
+    StepResult, StepState,
 };
 use tidewheel_client::desk::{Changes, Desk, DeskError, ScheduleWish};
 use tidewheel_client::remote::StatusPage;
 use tidewheel_client::session::Workshop;
 use tidewheel_client::text::{name, short_id};
 
-use crate::message::{Again, Answer, Question, Raised, Said, StepKnown, Wish};
+use crate::message::{Again, Answer, Question, Raised, Refused, Said, StepKnown, Wish};
 
 /// Something that is waited for.
 pub type Waiting<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -47,7 +47,7 @@ pub trait Source: Send + Sync {
     fn ask(&self, question: Question) -> Waiting<Result<Answer, String>>;
 
     /// Has something done, and says what came of it.
-    fn wish(&self, wish: Wish) -> Waiting<Result<Said, String>>;
+    fn wish(&self, wish: Wish) -> Waiting<Result<Said, Refused>>;
 
     /// What says when something may have changed.
     ///
@@ -106,15 +106,27 @@ impl Source for DeskSource {
         Box::pin(async move { answer(&desk, question).await.map_err(|error| in_words(&error)) })
     }
 
-    fn wish(&self, wish: Wish) -> Waiting<Result<Said, String>> {
+    fn wish(&self, wish: Wish) -> Waiting<Result<Said, Refused>> {
         let own = self.clone();
-        Box::pin(async move { own.fulfil(wish).await.map_err(|error| in_words(&error)) })
+        Box::pin(async move {
+            let again = if let Wish::Retry(again) = &wish { Some(again.clone()) } else { None };
+            own.fulfil(wish).await.map_err(|error| refused(&error, again))
+        })
     }
 
     fn news(&self) -> Result<News, String> {
         let changes = self.desk.changes().map_err(|error| in_words(&error))?;
         Ok(News::Desk(Box::new(changes)))
     }
+}
+
+/// Why a wish was refused. What is in conflict with how things are now is to be looked at anew.
+fn refused(error: &DeskError, again: Option<Again>) -> Refused {
+    let is_conflict = error.refusal().kind == RefusalKind::Conflict;
+    let anew = again.filter(|again| is_conflict && again.shown.is_some());
+    // The hint names a command: here it is looked at anyway.
+    let why = if anew.is_some() { error.refusal().message } else { in_words(error) };
+    Refused { why, anew }
 }
 
 /// What went wrong and what to do, in one line.
@@ -161,7 +173,7 @@ async fn answer(desk: &Desk, question: Question) -> Result<Answer, DeskError> {
             Answer::Schedule(Box::new((desk.upcoming(&name, NEXT).await?, ledger)))
         }
         Question::Flow(name) => Answer::Flow(Box::new(desk.flow(&name).await?)),
-        Question::Preview(Again { run, from }) => {
+        Question::Preview(Again { run, from, .. }) => {
             let wish = RetryWish { from, ..RetryWish::default() };
             Answer::Preview(Box::new(desk.preview(&run, wish).await?))
         }
@@ -232,8 +244,8 @@ impl DeskSource {
         }
     }
 
-    async fn retry(&self, Again { run, from }: Again) -> Result<StartedRun, DeskError> {
-        let wish = RetryWish { from, ..RetryWish::default() };
+    async fn retry(&self, Again { run, from, shown }: Again) -> Result<StartedRun, DeskError> {
+        let wish = RetryWish { from, preview: shown, ..RetryWish::default() };
         match (self.desk.server(), &self.workshop) {
             (Some(server), _) => server.retry(&run, &wish).await,
             (None, Some(workshop)) => workshop.retry(&run, wish).await,
@@ -314,8 +326,8 @@ impl Source for PageSource {
         })
     }
 
-    fn wish(&self, _: Wish) -> Waiting<Result<Said, String>> {
-        Box::pin(async { Err("a status page can only be looked at".to_owned()) })
+    fn wish(&self, _: Wish) -> Waiting<Result<Said, Refused>> {
+        Box::pin(async { Err("a status page can only be looked at".to_owned().into()) })
     }
 
     fn news(&self) -> Result<News, String> {

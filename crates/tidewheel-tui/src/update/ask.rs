@@ -89,7 +89,7 @@ pub(super) fn preview(model: &mut Model, is_from_step: bool) -> Vec<Effect> {
     }
     let Some(run) = model.run().map(str::to_owned) else { return Vec::new() };
     let from = is_from_step.then(|| selected_step(model)).flatten();
-    vec![Effect::Ask(Question::Preview(Again { run, from }))]
+    vec![Effect::Ask(Question::Preview(Again { run, from, shown: None }))]
 }
 
 /// Asks whether what a retry would do is meant.
@@ -99,11 +99,16 @@ pub(super) fn ask_again(model: &mut Model, again: Again, preview: &Preview) {
         Some(step) => format!("Run {} and what comes after it again, of run {id}?", name(step)),
         None => format!("Run again what did not succeed in run {id}?"),
     };
-    let mut details = vec![format!(
+    let mut details = Vec::new();
+    if again.shown.is_some() {
+        details
+            .push("it was not done: it would not be any more what was shown, but this".to_owned());
+    }
+    details.push(format!(
         "{} again, {} reused as they are",
         count(preview.run_again.len(), "step"),
         preview.reused.len()
-    )];
+    ));
     details.extend(preview.run_again.iter().take(NAMES_MAX).map(|it| format!("  {}", name(it))));
     let more = preview.run_again.len().saturating_sub(NAMES_MAX);
     if more > 0 {
@@ -112,7 +117,10 @@ pub(super) fn ask_again(model: &mut Model, again: Again, preview: &Preview) {
     if !preview.changed_files.is_empty() {
         details.push("its files have changed; they are used as they were".to_owned());
     }
-    model.dialog = Some(Dialog::of(question, "run it again", Wish::Retry(again)).with(details));
+    // What is shown is what is done, or nothing.
+    let shown = Some(preview.digest.clone()).filter(|digest| !digest.is_empty());
+    let wish = Wish::Retry(Again { shown, ..again });
+    model.dialog = Some(Dialog::of(question, "run it again", wish).with(details));
 }
 
 pub(super) fn ask_to_answer(model: &mut Model, approved: bool) {

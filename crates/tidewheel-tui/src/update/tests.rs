@@ -14,7 +14,7 @@ use tidewheel_client::api::{
 
 use super::{next_tick, update};
 use crate::message::{
-    Again, Answer, Effect, End, Hit, Message, Mouse, Question, Raised, Said, Wish,
+    Again, Answer, Effect, End, Hit, Message, Mouse, Question, Raised, Refused, Said, Wish,
 };
 use crate::model::{Attached, Model, Part, Screen, Shown};
 use crate::samples::{NOW, flow_detail, glance, lines, queue, schedules, standing, upcoming};
@@ -45,7 +45,7 @@ fn answer(model: &mut Model, question: Question, answer: Answer) -> Vec<Effect> 
 fn done(said: Result<&str, &str>, run: Option<&str>) -> Message {
     let run = run.map(str::to_owned);
     let said = said.map(|text| Said { text: text.to_owned(), run });
-    Message::Done(said.map_err(str::to_owned))
+    Message::Done(said.map_err(|why| why.to_owned().into()))
 }
 
 /// What a retry would do that runs so many steps again.
@@ -177,7 +177,8 @@ fn one_step_can_be_left_out_of_a_run_that_goes_on() {
 fn what_a_retry_would_do_is_told_first() {
     let mut model = at_run();
     let run = model.watched.as_ref().unwrap().run.clone();
-    let again = |from: Option<&str>| Again { run: run.clone(), from: from.map(str::to_owned) };
+    let again =
+        |from: Option<&str>| Again { run: run.clone(), from: from.map(str::to_owned), shown: None };
     assert_eq!(press(&mut model, 't'), [Effect::Ask(Question::Preview(again(None)))]);
     assert!(model.dialog.is_none());
     key(&mut model, KeyCode::Down);
@@ -198,6 +199,35 @@ fn what_a_retry_would_do_is_told_first() {
     update(&mut model, NOW, refused);
     assert_eq!(model.note.as_ref().unwrap().text, "it goes on");
     assert_eq!(model.trouble, None, "what is looked at is known");
+}
+
+#[test]
+fn a_retry_does_what_was_shown_and_is_shown_anew_if_that_would_be_something_else() {
+    let mut model = at_run();
+    let run = model.watched.as_ref().unwrap().run.clone();
+    let again = |shown: Option<&str>| Again {
+        run: run.clone(),
+        from: None,
+        shown: shown.map(str::to_owned),
+    };
+    let tell = |model: &mut Model, again: Again, digest: &str| {
+        let preview = Preview { digest: digest.to_owned(), ..preview(2) };
+        answer(model, Question::Preview(again), Answer::Preview(Box::new(preview)))
+    };
+    press(&mut model, 't');
+    tell(&mut model, again(None), "first");
+    assert_eq!(model.dialog.as_ref().unwrap().details[0], "2 steps again, 1 reused as they are");
+    let first = again(Some("first"));
+    assert_eq!(press(&mut model, 'y'), [Effect::Do(Wish::Retry(first.clone()))]);
+    let refused = Refused { why: "it would not".to_owned(), anew: Some(first.clone()) };
+    let effects = update(&mut model, NOW, Message::Done(Err(refused)));
+    assert!(effects.contains(&Effect::Ask(Question::Preview(first.clone()))), "{effects:?}");
+    assert_eq!(model.note.as_ref().unwrap().text, "it would not");
+    tell(&mut model, first, "second");
+    let told = model.dialog.clone().unwrap().details;
+    assert!(told[0].starts_with("it was not done") && told[1].starts_with("2 steps"), "{told:?}");
+    let second = Effect::Do(Wish::Retry(again(Some("second"))));
+    assert_eq!(press(&mut model, 'y'), [second], "what was shown last");
 }
 
 /// The order if `mail` went first.

@@ -12,7 +12,7 @@ use super::act::act;
 use super::answers::answered;
 use super::keyboard::{key, pasted};
 use crate::keys::Action;
-use crate::message::{Effect, Hit, Message, Mouse, Said};
+use crate::message::{Effect, Hit, Message, Mouse, Question, Refused, Said};
 use crate::model::{Dialog, Model, Screen};
 use crate::run::Tone;
 
@@ -48,10 +48,7 @@ pub fn update(model: &mut Model, now: Timestamp, message: Message) -> Vec<Effect
             answered(model, &question, answer, took);
             Vec::new()
         }
-        Message::Done(done) => {
-            self::done(model, done);
-            Vec::new()
-        }
+        Message::Done(done) => self::done(model, done),
         Message::Began(run) => {
             model.own.push(run);
             model.is_stale = true;
@@ -70,8 +67,8 @@ pub fn update(model: &mut Model, now: Timestamp, message: Message) -> Vec<Effect
     effects
 }
 
-/// Takes in what came of a wish. What was started is looked at.
-fn done(model: &mut Model, done: Result<Said, String>) {
+/// Takes in what came of a wish. What was started is looked at, and so is what would not do any more what was shown.
+fn done(model: &mut Model, done: Result<Said, Refused>) -> Vec<Effect> {
     match done {
         Ok(Said { text, run }) => {
             model.form = None;
@@ -83,8 +80,12 @@ fn done(model: &mut Model, done: Result<Said, String>) {
                 model.ask_at = model.now;
             }
         }
-        Err(why) => refused(model, &why),
+        Err(Refused { why, anew }) => {
+            refused(model, &why);
+            return anew.map(|again| Effect::Ask(Question::Preview(again))).into_iter().collect();
+        }
     }
+    Vec::new()
 }
 
 /// Says why something is not done: at the form that it was asked for with, where there is one.
