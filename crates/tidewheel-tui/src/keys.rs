@@ -29,6 +29,9 @@ pub enum Action {
     Log,
     Follow,
     Wrap,
+    Older,
+    Newer,
+    Stream,
     Left,
     Right,
     Search,
@@ -125,6 +128,9 @@ pub const BINDINGS: &[Binding] = bindings! {
     Follow "F" [letter('F')] "follow" "keep at the end of the log" &[S::Step, S::Log], true;
     // As on the page, but large: the small one is that of `tidewheel run`.
     Wrap "W" [letter('W')] "wrap" "wrap long lines; the small w is for steps" &[S::Log], true;
+    Older "[" [letter('[')] "older" "the attempt before" &[S::Log], true;
+    Newer "]" [letter(']')] "newer" "the attempt after it" &[S::Log], false;
+    Stream "o" [letter('o')] "stream" "only what went to standard output, or to standard error" &[S::Log], true;
     Left "←" [(N, KeyCode::Left)] "left" "to the beginning of long lines" &[S::Log], false;
     Right "→" [(N, KeyCode::Right)] "right" "to the rest of long lines" &[S::Log], false;
     Search "/" [letter('/')] "search" "only what contains a text; in logs, find it" &[], true;

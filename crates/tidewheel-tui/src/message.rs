@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use tidewheel_client::api::{
-    AttemptList, BackfillWish, FlowDetail, Glance, Ledger, LimitList, LogLines, OneTimeCode,
-    OrderPreview, Preview, QueueList, RunList, ScheduleList, Standing, StartWish, StepExplained,
-    StepResult, Upcoming, WaitingLine,
+    AttemptList, BackfillWish, FlowDetail, Glance, Ledger, LimitList, LogLines, LogStream,
+    OneTimeCode, OrderPreview, Preview, QueueList, RunList, ScheduleList, Standing, StartWish,
+    StepExplained, StepResult, Upcoming, WaitingLine,
 };
 
 use crate::keys::Action;
@@ -132,6 +132,8 @@ pub enum Question {
         run: String,
         /// The step.
         step: String,
+        /// Which of its attempts and streams.
+        of: Written,
         /// The first line, from 1; less than 0: counted from the end.
         from: i64,
         /// How many.
@@ -143,6 +145,8 @@ pub enum Question {
         run: String,
         /// The step.
         step: String,
+        /// Which of its attempts and streams.
+        of: Written,
         /// What.
         text: String,
     },
@@ -160,6 +164,15 @@ pub enum Question {
     Order(Raised),
     /// Which instants of the past would fire.
     Backfill(String, BackfillWish),
+}
+
+/// Which part of what a step wrote.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Written {
+    /// This attempt; else the newest, whichever that is.
+    pub attempt: Option<u32>,
+    /// This stream; else both.
+    pub stream: Option<LogStream>,
 }
 
 /// A step that waits, and the priority that it is to have.

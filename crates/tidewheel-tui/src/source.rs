@@ -17,7 +17,7 @@ use tidewheel_client::remote::StatusPage;
 use tidewheel_client::session::Workshop;
 use tidewheel_client::text::{name, short_id};
 
-use crate::message::{Again, Answer, Question, Raised, Refused, Said, StepKnown, Wish};
+use crate::message::{Again, Answer, Question, Raised, Refused, Said, StepKnown, Wish, Written};
 
 /// Something that is waited for.
 pub type Waiting<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -146,9 +146,11 @@ async fn answer(desk: &Desk, question: Question) -> Result<Answer, DeskError> {
         }
         Question::Run(run) => Answer::Run(Box::new(desk.standing(&run).await?)),
         Question::Step { run, step } => Answer::Step(Box::new(known(desk, &run, &step).await?)),
-        Question::Log { run, step, from, count } => {
+        Question::Log { run, step, of: Written { attempt, stream }, from, count } => {
             let wish = LinesWish {
                 step: Some(step),
+                attempt,
+                stream,
                 from,
                 count,
                 bytes: LINE_BYTES,
@@ -156,9 +158,11 @@ async fn answer(desk: &Desk, question: Question) -> Result<Answer, DeskError> {
             };
             Answer::Log(Box::new(desk.log_lines(&run, wish).await?))
         }
-        Question::Find { run, step, text } => {
+        Question::Find { run, step, of: Written { attempt, stream }, text } => {
             let wish = SearchWish {
                 step: Some(step),
+                attempt,
+                stream,
                 text: Some(text),
                 limit: HITS,
                 ..SearchWish::default()

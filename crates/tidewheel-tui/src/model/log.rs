@@ -5,8 +5,10 @@
 
 use std::ops::Range;
 
-use tidewheel_client::api::{LogLine, LogLines};
+use tidewheel_client::api::{LogLine, LogLines, LogStream};
 use tidewheel_client::text::{bytes, clusters, columns, is_hidden};
+
+use crate::message::Written;
 
 /// Rows beyond this are as good as all.
 const FAR: i64 = 1000;
@@ -26,6 +28,8 @@ pub type Place = (u64, usize);
 /// What a step wrote, as far as it is looked at.
 #[derive(Debug, Clone)]
 pub struct Log {
+    /// Which of the attempts and streams.
+    pub of: Written,
     /// Some lines.
     pub lines: Option<LogLines>,
     /// The first row that is wanted.
@@ -51,6 +55,7 @@ pub struct Log {
 impl Default for Log {
     fn default() -> Self {
         Self {
+            of: Written::default(),
             lines: None,
             top: (1, 0),
             shown: (1, 0),
@@ -70,6 +75,50 @@ impl Log {
     #[must_use]
     pub fn total(&self) -> u64 {
         self.lines.as_ref().map_or(0, |lines| lines.total)
+    }
+
+    /// The attempt that is shown, and how many there are.
+    #[must_use]
+    pub fn attempts(&self) -> (u32, u32) {
+        let shown = self.lines.as_ref().map_or(0, |lines| lines.attempt);
+        let all = self.lines.as_ref().and_then(|lines| lines.attempts);
+        (shown, all.unwrap_or(shown))
+    }
+
+    /// Looks at the attempt before, or after. The last of them is the newest, also when there is another one later.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, in words.
+    pub fn turn_attempt(&mut self, is_newer: bool) -> Result<(), &'static str> {
+        let (shown, all) = self.attempts();
+        let now = self.of.attempt.unwrap_or(shown);
+        match if is_newer { now + 1 } else { now.saturating_sub(1) } {
+            0 => Err("this is the first attempt"),
+            next if next > all => Err("this is the newest attempt"),
+            next => {
+                let attempt = (next < all).then_some(next);
+                self.look_at(Written { attempt, ..self.of });
+                Ok(())
+            }
+        }
+    }
+
+    /// Looks at standard output only, then at standard error only, then at both.
+    pub fn turn_stream(&mut self) {
+        let stream = match self.of.stream {
+            None => Some(LogStream::Stdout),
+            Some(LogStream::Stdout) => Some(LogStream::Stderr),
+            Some(LogStream::Stderr) => None,
+        };
+        self.look_at(Written { stream, ..self.of });
+    }
+
+    /// Looks at something else that was written, of which nothing is known yet.
+    fn look_at(&mut self, of: Written) {
+        self.of = of;
+        (self.top, self.left) = ((1, 0), 0);
+        (self.is_following, self.is_seeking, self.hits) = (true, false, None);
     }
 
     /// Digits of the number of a line.
@@ -342,7 +391,7 @@ fn visible(text: &str) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test")]
 
-    use tidewheel_client::api::{LogSpan, LogStream};
+    use tidewheel_client::api::LogSpan;
 
     use super::*;
 

@@ -38,9 +38,9 @@ impl Reading {
             return Question::Step { run, step };
         }
         if !self.log.text.is_empty() && self.log.hits.is_none() {
-            return Question::Find { run, step, text: self.log.text.clone() };
+            return Question::Find { run, step, of: self.log.of, text: self.log.text.clone() };
         }
         let (from, count) = self.log.wanted(room);
-        Question::Log { run, step, from, count }
+        Question::Log { run, step, of: self.log.of, from, count }
     }
 }

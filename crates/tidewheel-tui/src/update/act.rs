@@ -37,6 +37,9 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Log => log(model),
         Action::Follow => follow(model),
         Action::Wrap => of_log(model, Log::wrap),
+        Action::Older => turn_attempt(model, false),
+        Action::Newer => turn_attempt(model, true),
+        Action::Stream => of_log(model, |log, _| log.turn_stream()),
         Action::Left => slide(model, false),
         Action::Right => slide(model, true),
         Action::Search => model.prompt = Some(Prompt::Search(String::new())),
@@ -228,6 +231,14 @@ fn of_log(model: &mut Model, look: impl FnOnce(&mut Log, Room)) {
     if let Some(reading) = &mut model.reading {
         look(&mut reading.log, room);
         model.is_stale = true;
+    }
+}
+
+fn turn_attempt(model: &mut Model, is_newer: bool) {
+    let mut turned = Ok(());
+    of_log(model, |log, _| turned = log.turn_attempt(is_newer));
+    if let Err(why) = turned {
+        model.say(Tone::Doubtful, why);
     }
 }
 

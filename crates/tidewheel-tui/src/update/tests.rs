@@ -9,12 +9,13 @@ use jiff::tz::TimeZone;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tidewheel::Timestamp;
 use tidewheel_client::api::{
-    BackfillWish, FlowDetail, OneTimeCode, OrderLine, OrderPreview, Preview, WaitingLine,
+    BackfillWish, FlowDetail, LogLines, LogStream, OneTimeCode, OrderLine, OrderPreview, Preview,
+    WaitingLine,
 };
 
 use super::{next_tick, update};
 use crate::message::{
-    Again, Answer, Effect, End, Hit, Message, Mouse, Question, Raised, Refused, Said, Wish,
+    Again, Answer, Effect, End, Hit, Message, Mouse, Question, Raised, Refused, Said, Wish, Written,
 };
 use crate::model::{Attached, Model, Part, Screen, Shown};
 use crate::samples::{NOW, flow_detail, glance, lines, queue, schedules, standing, upcoming};
@@ -114,7 +115,8 @@ fn an_answer_that_comes_too_late_changes_nothing() {
     let mut model = at_run();
     key(&mut model, KeyCode::Enter);
     press(&mut model, 'l');
-    let old = Question::Log { run: "x".to_owned(), step: "y".to_owned(), from: 1, count: 3 };
+    let of = Written::default();
+    let old = Question::Log { run: "x".to_owned(), step: "y".to_owned(), of, from: 1, count: 3 };
     answer(&mut model, old, Answer::Log(Box::new(lines(3))));
     assert!(model.reading.unwrap().log.lines.is_none());
 }
@@ -521,6 +523,49 @@ fn a_log_is_followed_scrolled_and_searched() {
     press(&mut model, 'n');
     let ((top, _), hit) = (log(&model).top, log(&model).hit);
     assert!((top..top + room as u64).contains(&[40, 90, 495][hit]), "{top} {hit}");
+}
+
+#[test]
+fn attempts_and_streams_of_a_log_are_looked_at_one_by_one() {
+    let mut model = at_run();
+    press(&mut model, 'l');
+    let of = |model: &Model| model.reading.as_ref().unwrap().log.of;
+    let tell = |model: &mut Model, attempt: u32| {
+        let told = LogLines { attempt, attempts: Some(3), ..lines(20) };
+        answer(model, model.question().unwrap(), Answer::Log(Box::new(told)));
+    };
+    tell(&mut model, 3);
+    press(&mut model, 'g');
+    for (attempt, said) in [(Some(2), None), (Some(1), None), (Some(1), Some("first"))] {
+        press(&mut model, '[');
+        assert_eq!(of(&model).attempt, attempt);
+        assert!(model.reading.as_ref().unwrap().log.is_following || said.is_some(), "from its end");
+        let note = model.note.take().map(|note| note.text);
+        assert_eq!(note.is_some(), said.is_some(), "{note:?}");
+        tell(&mut model, attempt.unwrap());
+    }
+    let asked = model.question().unwrap();
+    assert!(matches!(asked, Question::Log { of, .. } if of.attempt == Some(1)), "{asked:?}");
+    press(&mut model, ']');
+    press(&mut model, ']');
+    assert_eq!(of(&model).attempt, None, "the newest, whichever that will be");
+    tell(&mut model, 3);
+    press(&mut model, ']');
+    assert_eq!(model.note.as_ref().unwrap().text, "this is the newest attempt");
+    for stream in [Some(LogStream::Stdout), Some(LogStream::Stderr), None] {
+        press(&mut model, 'o');
+        assert_eq!(of(&model), Written { attempt: None, stream });
+    }
+    // What was searched for is searched for there as well.
+    press(&mut model, '/');
+    press(&mut model, 'x');
+    key(&mut model, KeyCode::Enter);
+    let question = model.question().unwrap();
+    answer(&mut model, question, Answer::Found(vec![4]));
+    press(&mut model, 'o');
+    let stream = Some(LogStream::Stdout);
+    let asked = model.question().unwrap();
+    assert!(matches!(asked, Question::Find { of, .. } if of.stream == stream), "{asked:?}");
 }
 
 #[test]

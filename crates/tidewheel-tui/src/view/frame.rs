@@ -126,7 +126,7 @@ fn reminders(model: &Model) -> Vec<&'static Binding> {
         Action::Help | Action::Quit => 1,
         Action::Views => 2,
         // Of a log only, which is read before anything is done.
-        Action::Wrap => 3,
+        Action::Wrap | Action::Older | Action::Stream => 3,
         _ => 4,
     });
     shown
@@ -152,6 +152,7 @@ fn is_fit(model: &Model, action: Action) -> bool {
         Action::Retry | Action::RetryFrom => !is_page && run.is_some_and(|it| !is_live(it)),
         Action::Approve | Action::Reject => !is_page && model.asked().is_some(),
         Action::Start => model.flow().is_some(),
+        Action::Older => model.reading.as_ref().is_some_and(|it| it.log.attempts().1 > 1),
         Action::Log => !is_page && model.screen() != Screen::Log,
         _ => true,
     }

@@ -99,8 +99,14 @@ fn draw_row(log: &Log, letters: &Letters, row: &Range<usize>, paper: &mut Paper<
 fn head(log: &Log, width: usize, paper: &Paper<'_>) -> Line {
     let (total, size) = log.lines.as_ref().map_or((0, 0), |it| (it.total, it.size));
     let mut line = Line::new().with(Tone::Faint, format!(" {total} lines, {}", bytes(size)));
-    if let Some(attempt) = log.lines.as_ref().map(|it| it.attempt).filter(|it| *it > 1) {
-        line.push(Tone::Faint, format!(", attempt {attempt}"));
+    let (attempt, all) = log.attempts();
+    if all > 1 {
+        line.push(Tone::Faint, format!(", attempt {attempt} of {all}"));
+    }
+    match log.of.stream {
+        Some(LogStream::Stdout) => line.push(Tone::Active, ", standard output only"),
+        Some(LogStream::Stderr) => line.push(Tone::Active, ", standard error only"),
+        None => {}
     }
     if log.is_following {
         line.push(Tone::Active, "  following");
