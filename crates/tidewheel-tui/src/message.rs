@@ -119,6 +119,13 @@ pub enum Question {
     Runs,
     /// How a run stands.
     Run(String),
+    /// When steps of a run were tried.
+    Attempts {
+        /// The run.
+        run: String,
+        /// The steps, by their own names.
+        steps: Vec<String>,
+    },
     /// What is known of a step.
     Step {
         /// The run.
@@ -206,6 +213,8 @@ pub enum Answer {
     Runs(RunList),
     /// How a run stands.
     Run(Box<Standing>),
+    /// When steps were tried, of those for which that is known.
+    Attempts(Vec<AttemptList>),
     /// What is known of a step.
     Step(Box<StepKnown>),
     /// Lines.

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel_client::api::{
-    AnswerWish, Asked, CancelWish, GoneOn, LedgerWish, LinesWish, ListWish, PriorityChanged,
-    PriorityWish, RefusalKind, RetryWish, ScheduleAsked, SearchWish, StartWish, StartedRun,
-    StepResult, StepState,
+    AnswerWish, Asked, AttemptList, CancelWish, GoneOn, LedgerWish, LinesWish, ListWish,
+    PriorityChanged, PriorityWish, RefusalKind, RetryWish, ScheduleAsked, SearchWish, StartWish,
+    StartedRun, StepResult, StepState,
 };
 use tidewheel_client::desk::{Changes, Desk, DeskError, ScheduleWish};
 use tidewheel_client::remote::StatusPage;
@@ -145,6 +145,7 @@ async fn answer(desk: &Desk, question: Question) -> Result<Answer, DeskError> {
             Answer::Runs(desk.list(ListWish { limit: RUNS, ..ListWish::default() }).await?)
         }
         Question::Run(run) => Answer::Run(Box::new(desk.standing(&run).await?)),
+        Question::Attempts { run, steps } => Answer::Attempts(attempts(desk, &run, steps).await?),
         Question::Step { run, step } => Answer::Step(Box::new(known(desk, &run, &step).await?)),
         Question::Log { run, step, of: Written { attempt, stream }, from, count } => {
             let wish = LinesWish {
@@ -189,6 +190,23 @@ async fn answer(desk: &Desk, question: Question) -> Result<Answer, DeskError> {
             Answer::Backfill(Box::new(desk.preview_backfill(&name, wish).await?))
         }
     })
+}
+
+/// When steps were tried. A step that is not there any more holds up no other.
+async fn attempts(
+    desk: &Desk,
+    run: &str,
+    steps: Vec<String>,
+) -> Result<Vec<AttemptList>, DeskError> {
+    let mut told = Vec::new();
+    for step in steps {
+        match desk.attempts(run, &step).await {
+            Ok(list) => told.push(list),
+            Err(error) if error.refusal().kind == RefusalKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(told)
 }
 
 /// What is known of a step. Of the run only that is kept.

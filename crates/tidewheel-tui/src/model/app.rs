@@ -263,12 +263,23 @@ impl Model {
         Some(match self.screen() {
             Screen::Overview => Question::Glance,
             Screen::Runs => Question::Runs,
-            Screen::Run => Question::Run(self.watched.as_ref()?.run.clone()),
+            Screen::Run => self.of_run()?,
             Screen::Step | Screen::Log => self.reading.as_ref()?.question(self.log_room()),
             Screen::Queues => Question::Line,
             Screen::Schedules => Question::Schedules,
             Screen::Schedule => Question::Schedule(self.schedule_name.clone()),
         })
+    }
+
+    /// What is to be asked of the run that is looked at: when steps were tried, once that matters, else how it stands.
+    fn of_run(&self) -> Option<Question> {
+        let watched = self.watched.as_ref()?;
+        let run = watched.run.clone();
+        let untold = if self.attached == Attached::Desk { watched.untold() } else { Vec::new() };
+        match untold.is_empty() {
+            true => Some(Question::Run(run)),
+            false => Some(Question::Attempts { run, steps: untold }),
+        }
     }
 
     /// Rows between the lines at the top and those at the bottom.

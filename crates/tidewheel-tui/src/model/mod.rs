@@ -9,6 +9,7 @@ mod log;
 mod overview;
 mod reading;
 mod selected;
+mod tried;
 mod watched;
 
 pub use app::{Attached, Dialog, Model, Note, Prompt, Screen};
@@ -18,4 +19,5 @@ pub use log::{Log, Place, Room};
 pub(crate) use log::{beyond, parts, places, row_end, rows as log_rows};
 pub use overview::{Row, rows};
 pub use reading::Reading;
+pub use tried::{Stretch, Tried};
 pub use watched::{Part, Shown, Watched};

@@ -3,7 +3,7 @@
 //! What is known of it is a [`run::Model`](crate::run::Model), the one that `tidewheel run` shows, told from one look at
 //! the run to the next.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tidewheel::Timestamp;
@@ -12,6 +12,7 @@ use tidewheel_client::progress::{EndState, Event, Standings, Teller};
 use tidewheel_client::text::{self, DrawnStep, TextLine, drawing};
 
 use super::list::List;
+use super::tried::Tried;
 use crate::run::{self, Status};
 
 /// Which of the steps are shown.
@@ -65,6 +66,8 @@ pub struct Watched {
     pub list: List,
     /// When it will be over.
     pub eta: Option<Duration>,
+    /// When steps were tried that were tried several times, by their places, as far as that was asked.
+    pub tried: BTreeMap<usize, Tried>,
     /// The drawing, for so many columns.
     pub drawing: Vec<TextLine>,
 }
@@ -97,6 +100,7 @@ impl Watched {
         if is_other || standing.steps.len() < self.standings.seen() {
             (self.model, self.standings) = (run::Model::default(), Standings::default());
             self.names.clear();
+            self.tried.clear();
         }
         self.standings.look(standing, &mut Tell(&mut self.model));
         // Steps of tries that may not be needed are told of later than others.

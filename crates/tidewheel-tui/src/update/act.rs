@@ -6,7 +6,7 @@ use super::ask::{
     ask_to_answer, ask_to_cancel, ask_to_cancel_step, ask_to_fire, ask_which_priority, backfill,
     preview, start,
 };
-use super::update::redraw;
+use super::update::{redraw, stale_if_untold};
 use crate::keys::Action;
 use crate::message::{Effect, End, Wish};
 use crate::model::{Attached, Dialog, Log, Model, Part, Prompt, Reading, Room, Row, Screen, Shown};
@@ -95,6 +95,7 @@ pub(super) fn scroll(model: &mut Model, rows: isize) {
         _ => {
             if let Some((list, count)) = model.list() {
                 list.step(rows, count);
+                stale_if_untold(model);
             }
         }
     }
@@ -180,6 +181,7 @@ fn views(model: &mut Model) {
                 let place = watched.shown().iter().position(|shown| Some(*shown) == step);
                 watched.list.cursor = place.unwrap_or_default();
             }
+            stale_if_untold(model);
         }
         Screen::Step | Screen::Log => {
             if let Some(reading) = &mut model.reading {

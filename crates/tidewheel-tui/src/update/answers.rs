@@ -7,7 +7,7 @@ use std::time::Duration;
 use tidewheel_client::text::sentence;
 
 use super::ask::{ask_again, ask_to_backfill, ask_to_raise, ask_to_start};
-use super::update::{redraw, refused};
+use super::update::{redraw, refused, stale_if_untold};
 use crate::message::{Answer, Question};
 use crate::model::Model;
 
@@ -56,6 +56,16 @@ pub(super) fn answered(
             if is_meant {
                 watched.look(&standing, model.now);
                 redraw(model);
+                stale_if_untold(model);
+            }
+        }
+        Answer::Attempts(told) => {
+            let Some(watched) = &mut model.watched else { return };
+            if let Question::Attempts { run, steps } = question
+                && *run == watched.run
+            {
+                watched.take_in(steps, &told);
+                stale_if_untold(model);
             }
         }
         Answer::Line(told) => {

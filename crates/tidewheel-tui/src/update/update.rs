@@ -128,6 +128,11 @@ pub fn next_tick(model: &Model) -> Duration {
     [to_ask, note].into_iter().flatten().fold(tick, Duration::min)
 }
 
+/// Has it asked when steps were tried, where that is shown and not known.
+pub(super) fn stale_if_untold(model: &mut Model) {
+    model.is_stale |= matches!(model.question(), Some(Question::Attempts { .. }));
+}
+
 /// Draws what depends on the size anew.
 pub(super) fn redraw(model: &mut Model) {
     let width = usize::from(model.size.0).saturating_sub(2);

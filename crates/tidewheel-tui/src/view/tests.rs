@@ -16,7 +16,7 @@ use ratatui::style::{Color, Modifier};
 use serde_json::json;
 use tidewheel_client::api::{
     AttemptLine, AttemptList, Glance, LogLine, LogLines, LogSpan, LogStream, RunState,
-    StepExplained, StepResult, StepState, WaitingLine,
+    StepExplained, StepResult, StepStanding, StepState, WaitingLine,
 };
 
 use super::view;
@@ -411,6 +411,50 @@ fn the_mouse_finds_rows_and_screens() {
     assert_eq!(hits.at(30, 4), Some(Hit::Row(1)));
     assert_eq!(hits.at(79, 0), None);
     assert_eq!(hits.at(1, 23), Some(Hit::Action(Action::Open)));
+}
+
+#[test]
+fn attempts_are_drawn_apart_and_waits_between_them_as_dots() {
+    let ago = |seconds| Some(NOW.before(Duration::from_secs(seconds)));
+    let mut retried = standing();
+    retried.steps[2] = StepStanding { attempt: 3, started_at: ago(10), ..retried.steps[2].clone() };
+    let mut model = model(NARROW, &[ENTER, TAB, TAB]);
+    let run = model.watched.as_ref().unwrap().run.clone();
+    let tell = |model: &mut Model, question: Question, answer: Answer| {
+        update(model, NOW, Message::Answered(question, Ok(answer), Duration::ZERO));
+    };
+    tell(&mut model, Question::Run(run.clone()), Answer::Run(Box::new(retried)));
+    let question = model.question().unwrap();
+    let steps = vec!["test".to_owned()];
+    assert_eq!(question, Question::Attempts { run, steps });
+    assert!(model.is_stale, "it is asked");
+    let line = |attempt, from, to| AttemptLine {
+        attempt,
+        started_at: ago(from),
+        ended_at: ago(to),
+        ..known().attempts.unwrap().attempts[0].clone()
+    };
+    let attempts = vec![line(1, 90, 70), line(2, 40, 39)];
+    let told = AttemptList { step: "test".to_owned(), attempts, ..known().attempts.unwrap() };
+    model.is_stale = false;
+    tell(&mut model, question, Answer::Attempts(vec![told]));
+    assert!(!model.is_stale && matches!(model.question(), Some(Question::Run(_))));
+    for (look, work, wait) in
+        [(COLOURFUL, '█', '·'), (Look { is_unicode: false, ..COLOURFUL }, '#', '.')]
+    {
+        let shown = text(&drawn(&model, look));
+        let row = shown.lines().find(|line| line.contains(" test ")).unwrap();
+        let lane: String = row
+            .chars()
+            .skip_while(|it| *it != work)
+            .filter(|it| [work, wait].contains(it))
+            .collect();
+        let mut bars: Vec<usize> =
+            lane.split(wait).map(|bar| bar.chars().count()).filter(|wide| *wide > 0).collect();
+        assert_eq!(bars.len(), 3, "{row}");
+        bars.sort_unstable();
+        assert!(bars[0] == 1 && bars[2] > 8, "{row}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The steps of a run as bars over time.
+//! The steps of a run over time: attempts as bars, and waits between them as dots.
 //!
 //! Which steps are shown is known to the model.
 
@@ -9,7 +9,7 @@ use tidewheel_client::text;
 
 use super::paper::Paper;
 use super::words::column;
-use crate::model::{Model, Watched};
+use crate::model::{Model, Stretch, Watched};
 use crate::run::{Line, Status, Step, Tone, end_mark};
 
 pub(super) fn draw(model: &Model, watched: &Watched, paper: &mut Paper<'_>, area: Rect) {
@@ -29,18 +29,59 @@ pub(super) fn draw(model: &Model, watched: &Watched, paper: &mut Paper<'_>, area
         let mut line = Line::new().with(Tone::Plain, " ").with(tone, mark).with(Tone::Plain, " ");
         column(&mut line, Tone::Plain, &step.name, names, signs);
         let first = line.width();
-        if let Some(began) = step.began {
-            let end = step.ended.unwrap_or(now).max(began);
-            let (from, to) = (cell(began, whole, room), cell(end, whole, room));
-            line.pad_to(first + from.min(room - 1));
-            line.push(tone, signs.done.repeat((to - from).max(1).min(room - from.min(room - 1))));
+        let stretches = watched.stretches(shown[row], now, tone);
+        if let (Some(oldest), Some(newest)) = (stretches.first(), stretches.last()) {
+            let is_waiting = matches!(step.status, Status::Delayed { .. });
+            let end = if is_waiting { now.max(newest.ended) } else { newest.ended };
+            line.append(lane(&stretches, end, whole, room, signs));
             line.pad_to(first + room + 1);
-            line.push_cut(Tone::Faint, &text::took(end - began), width, signs);
+            line.push_cut(Tone::Faint, &text::took(end.saturating_sub(oldest.began)), width, signs);
         }
         (Some(row), line)
     });
     let rows: Vec<(Option<usize>, Line)> = rows.collect();
     paper.rows(body, rows, Some(selected));
+}
+
+/// What is in a column of a lane.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cell {
+    Nothing,
+    Wait,
+    Work(Tone),
+}
+
+/// Attempts as bars, which stand apart wherever there is room for that, and the waits between them as dots, up to its end.
+fn lane(
+    stretches: &[Stretch],
+    end: Duration,
+    whole: Duration,
+    room: usize,
+    signs: &'static crate::run::Signs,
+) -> Line {
+    let mut cells = vec![Cell::Nothing; room];
+    let first = stretches.first().map_or(0, |it| cell(it.began, whole, room));
+    cells[first.min(room - 1)..cell(end, whole, room).max(first)].fill(Cell::Wait);
+    let mut free = None;
+    for stretch in stretches {
+        let begin = cell(stretch.began, whole, room).max(free.unwrap_or(0)).min(room - 1);
+        let end = cell(stretch.ended, whole, room).clamp(begin + 1, room);
+        cells[begin..end].fill(Cell::Work(stretch.tone));
+        if free == Some(begin) && end - begin > 1 {
+            cells[begin] = Cell::Wait;
+        }
+        free = Some(end);
+    }
+    let mut line = Line::new();
+    for cells in cells.chunk_by(|one, other| one == other) {
+        let (tone, sign) = match cells[0] {
+            Cell::Nothing => (Tone::Plain, " "),
+            Cell::Wait => (Tone::Faint, signs.blocked),
+            Cell::Work(tone) => (tone, signs.done),
+        };
+        line.push(tone, sign.repeat(cells.len()));
+    }
+    line
 }
 
 fn cell(at: Duration, whole: Duration, room: usize) -> usize {
