@@ -89,6 +89,8 @@ pub struct Model {
     pub reading: Option<Box<Reading>>,
     /// Who has slots and who waits.
     pub line: Option<WaitingLine>,
+    /// When that was so.
+    pub line_at: Timestamp,
     /// Queues and limits, where there is a server.
     pub capacity: Option<(QueueList, LimitList)>,
     /// Where in the line.
@@ -217,6 +219,7 @@ impl Model {
             watched: None,
             reading: None,
             line: None,
+            line_at: now,
             capacity: None,
             line_list: List::default(),
             schedules: None,

@@ -70,7 +70,7 @@ pub(super) fn answered(
         }
         Answer::Line(told) => {
             let (line, capacity) = *told;
-            model.line = Some(line);
+            (model.line, model.line_at) = (Some(line), model.now);
             model.capacity = capacity;
         }
         Answer::Schedules(schedules) => model.schedules = Some(schedules),

@@ -7,7 +7,7 @@ use tidewheel_client::api::{RunState, ScheduleWord};
 use tidewheel_client::text::{count, name, sentence, short_id};
 
 use super::paper::Paper;
-use super::words::time_of_day;
+use super::words::{time_of_day, why};
 use crate::keys::{Action, BINDINGS, Binding};
 use crate::message::Hit;
 use crate::model::{Attached, Model, Prompt, Row, Screen};
@@ -220,7 +220,7 @@ fn more(model: &Model) -> Option<String> {
         Screen::Queues => {
             let line = model.line.as_ref()?;
             let place = model.place_in_line()?.checked_sub(line.holders.len())?;
-            line.waiting.get(place)?.why.join("; ")
+            why(model, line.waiting.get(place)?)
         }
         _ => return None,
     };

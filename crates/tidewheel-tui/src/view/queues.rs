@@ -3,11 +3,11 @@
 //! The order is the scheduler's.
 
 use ratatui::layout::Rect;
-use tidewheel_client::text::{name, sentence};
+use tidewheel_client::text::name;
 
 use super::overview::waiting;
 use super::paper::Paper;
-use super::words::{column, heading, ruled, seconds};
+use super::words::{column, heading, ruled, seconds, why};
 use crate::model::{List, Model};
 use crate::run::{Line, Signs, Tone};
 
@@ -116,7 +116,6 @@ fn row_line(model: &Model, place: usize, width: usize, signs: &'static Signs) ->
         let factors = format!("{} {}{gained}", it.queue, it.priority);
         column(&mut line, Tone::Plain, &name(&factors), 14, signs);
     }
-    let why = it.why.iter().map(|why| sentence(why)).collect::<Vec<_>>().join("; ");
-    line.push_cut(Tone::Plain, &why, width, signs);
+    line.push_cut(Tone::Plain, &why(model, it), width, signs);
     line
 }

@@ -414,6 +414,24 @@ fn the_mouse_finds_rows_and_screens() {
 }
 
 #[test]
+fn from_when_on_a_step_is_not_overtaken_is_told() {
+    let mut line = queue();
+    line.waiting[0].unpassed_in_seconds = Some(300.0);
+    line.waiting[1].unpassed_in_seconds = Some(0.0);
+    let mut model = model_of((180, 18), &[c('3')], (glance(), line), |text| text.to_owned());
+    let shown = |model: &Model| text(&drawn(model, COLOURFUL));
+    assert!(shown(&model).contains("all 2 slots are taken; not overtaken after 14:05:00"));
+    assert!(shown(&model).contains("not overtaken any more"));
+    // It does not move away while nobody asks anew, and where the row has no room it stands below.
+    update(&mut model, NOW.after(Duration::from_secs(60)), Message::Resized(80, 24));
+    for _ in 0..2 {
+        let down = Message::Key(KeyEvent::from(DOWN));
+        update(&mut model, NOW.after(Duration::from_secs(60)), down);
+    }
+    assert!(shown(&model).contains("; not overtaken after 14:05:00"), "{}", shown(&model));
+}
+
+#[test]
 fn attempts_are_drawn_apart_and_waits_between_them_as_dots() {
     let ago = |seconds| Some(NOW.before(Duration::from_secs(seconds)));
     let mut retried = standing();

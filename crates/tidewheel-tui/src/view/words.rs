@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use tidewheel::Timestamp;
-use tidewheel_client::api::{PastRun, RunState};
-use tidewheel_client::text;
+use tidewheel_client::api::{PastRun, RunState, WaitingStep};
+use tidewheel_client::text::{self, sentence};
 
 use crate::model::Model;
 use crate::run::{Line, Signs, Tone};
@@ -51,6 +51,19 @@ pub(super) fn clock(model: &Model, at: Timestamp) -> String {
 pub(super) fn time_of_day(model: &Model) -> String {
     let at = jiff::Timestamp::from_microsecond(model.now.as_micros()).unwrap_or_default();
     at.to_zoned(model.zone.clone()).strftime("%H:%M").to_string()
+}
+
+/// Why a step waits, and from when on nothing that becomes ready later goes before it, where waiting leads to that.
+pub(super) fn why(model: &Model, it: &WaitingStep) -> String {
+    let mut why: Vec<String> = it.why.iter().map(|why| sentence(why)).collect();
+    let seconds = it.unpassed_in_seconds.map(|it| Duration::from_secs_f64(it.clamp(0.0, 1e9)));
+    why.extend(seconds.map(|seconds| model.line_at.after(seconds)).map(|at| {
+        match at > model.now {
+            true => format!("not overtaken after {}", clock(model, at)),
+            false => "not overtaken any more".to_owned(),
+        }
+    }));
+    why.join("; ")
 }
 
 /// Seconds as a time.
