@@ -143,7 +143,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     Top "Home g" [(N, KeyCode::Home), letter('g')] "top" "to the first row" &[], false;
     Bottom "End G" [(N, KeyCode::End), letter('G')] "bottom" "to the last row" &[], false;
     Overview "1" [letter('1')] "overview" "what matters now" &[], false;
-    Runs "2" [letter('2')] "runs" "all runs" &[], false;
+    Runs "2" [letter('2')] "runs" "all runs, the newest first" &[], false;
     Queues "3" [letter('3')] "queues" "who has slots and who waits" &[], false;
     Schedules "4" [letter('4')] "schedules" "what runs by itself" &[], false;
     Command ":" [letter(':')] "command" "do something by its name" &[], false;

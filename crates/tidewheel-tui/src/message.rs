@@ -12,6 +12,7 @@ use tidewheel_client::api::{
 };
 
 use crate::keys::Action;
+use crate::model::RunsOf;
 
 /// Something happened.
 #[derive(Debug)]
@@ -116,7 +117,12 @@ pub enum Question {
     /// What matters now.
     Glance,
     /// Which runs there are.
-    Runs,
+    Runs {
+        /// Which of them.
+        of: RunsOf,
+        /// Those after this place in the list; else the newest.
+        after: Option<String>,
+    },
     /// How a run stands.
     Run(String),
     /// When steps of a run were tried.

@@ -18,11 +18,12 @@ use tidewheel_client::session::Workshop;
 use tidewheel_client::text::{name, short_id};
 
 use crate::message::{Again, Answer, Question, Raised, Refused, Said, StepKnown, Wish, Written};
+use crate::model::RunsOf;
 
 /// Something that is waited for.
 pub type Waiting<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Runs that are listed.
+/// Runs that are listed at once.
 const RUNS: u32 = 200;
 
 /// Steps in line that are shown.
@@ -141,8 +142,9 @@ fn in_words(error: &DeskError) -> String {
 async fn answer(desk: &Desk, question: Question) -> Result<Answer, DeskError> {
     Ok(match question {
         Question::Glance => Answer::Glance(Box::new(desk.glance().await?)),
-        Question::Runs => {
-            Answer::Runs(desk.list(ListWish { limit: RUNS, ..ListWish::default() }).await?)
+        Question::Runs { of: RunsOf { flow: name, state }, after: cursor } => {
+            let wish = ListWish { name, state, cursor, limit: RUNS, ..ListWish::default() };
+            Answer::Runs(desk.list(wish).await?)
         }
         Question::Run(run) => Answer::Run(Box::new(desk.standing(&run).await?)),
         Question::Attempts { run, steps } => Answer::Attempts(attempts(desk, &run, steps).await?),

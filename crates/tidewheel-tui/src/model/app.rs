@@ -10,6 +10,7 @@ use tidewheel_client::api::{
 
 use super::form::Form;
 use super::list::List;
+use super::listed::RunsOf;
 use super::log::Room;
 use super::reading::Reading;
 use super::watched::Watched;
@@ -81,6 +82,12 @@ pub struct Model {
     pub overview: List,
     /// All runs.
     pub runs: Option<RunList>,
+    /// Which of them these are.
+    pub runs_of: RunsOf,
+    /// Which are meant by what was typed.
+    pub runs_meant: RunsOf,
+    /// Whether older ones are wanted.
+    pub wants_older: bool,
     /// Where in them.
     pub runs_list: List,
     /// The run that is looked at.
@@ -215,6 +222,9 @@ impl Model {
             glance: None,
             overview: List::default(),
             runs: None,
+            runs_of: RunsOf::default(),
+            runs_meant: RunsOf::default(),
+            wants_older: false,
             runs_list: List::default(),
             watched: None,
             reading: None,
@@ -265,7 +275,9 @@ impl Model {
     pub fn question(&self) -> Option<Question> {
         Some(match self.screen() {
             Screen::Overview => Question::Glance,
-            Screen::Runs => Question::Runs,
+            Screen::Runs => {
+                Question::Runs { of: self.runs_meant.clone(), after: self.runs_after() }
+            }
             Screen::Run => self.of_run()?,
             Screen::Step | Screen::Log => self.reading.as_ref()?.question(self.log_room()),
             Screen::Queues => Question::Line,
@@ -327,18 +339,6 @@ impl Model {
             }
             Screen::Step | Screen::Log => None,
         }
-    }
-
-    /// The places of the runs that are shown.
-    #[must_use]
-    pub fn shown_runs(&self) -> Vec<usize> {
-        let runs = self.runs.iter().flat_map(|list| &list.runs).enumerate();
-        let is_shown = |run: &tidewheel_client::api::RunLine| {
-            let flow = run.flow.as_deref().unwrap_or_default();
-            let tags = run.tags.join(" ");
-            self.runs_list.takes(&format!("{flow} {} {} {tags}", run.run_id, run.state))
-        };
-        runs.filter(|(_, run)| is_shown(run)).map(|(place, _)| place).collect()
     }
 
     /// The places of those in line that are shown: holders first.

@@ -5,6 +5,7 @@
 mod app;
 mod form;
 mod list;
+mod listed;
 mod log;
 mod overview;
 mod reading;
@@ -15,6 +16,7 @@ mod watched;
 pub use app::{Attached, Dialog, Model, Note, Prompt, Screen};
 pub use form::{Field, Form};
 pub use list::List;
+pub use listed::RunsOf;
 pub use log::{Log, Place, Room};
 pub(crate) use log::{beyond, parts, places, row_end, rows as log_rows};
 pub use overview::{Row, rows};

@@ -6,6 +6,7 @@ use super::ask::{
     ask_to_answer, ask_to_cancel, ask_to_cancel_step, ask_to_fire, ask_which_priority, backfill,
     preview, start,
 };
+use super::keyboard::look_elsewhere;
 use super::update::{redraw, stale_if_untold};
 use crate::keys::Action;
 use crate::message::{Effect, End, Wish};
@@ -97,6 +98,9 @@ pub(super) fn scroll(model: &mut Model, rows: isize) {
                 list.step(rows, count);
                 stale_if_untold(model);
             }
+            if model.screen() == Screen::Runs && rows > 0 {
+                model.want_older();
+            }
         }
     }
 }
@@ -118,6 +122,9 @@ fn back(model: &mut Model) {
         }
         _ => false,
     };
+    if had_filter {
+        look_elsewhere(model);
+    }
     if !had_filter && model.screens.len() > 1 {
         model.screens.pop();
         model.is_stale = true;

@@ -48,7 +48,13 @@ pub(super) fn answered(
     model.is_stale |= !is_asked;
     match answer {
         Answer::Glance(glance) => model.glance = Some(*glance),
-        Answer::Runs(runs) => model.runs = Some(runs),
+        Answer::Runs(told) => {
+            let Question::Runs { of, after } = question else { return };
+            // What was typed meanwhile is asked next.
+            if *of == model.runs_meant || model.runs.is_none() {
+                model.take_in_runs(of.clone(), after.is_some(), told);
+            }
+        }
         Answer::Run(standing) => {
             let Some(watched) = &mut model.watched else { return };
             // A page has one run, whatever it is called.

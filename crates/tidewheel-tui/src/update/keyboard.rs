@@ -138,6 +138,14 @@ fn filter(model: &mut Model, text: &str) {
     } else if let Some((list, _)) = model.list() {
         list.filter = text.to_owned();
         list.cursor = 0;
+        look_elsewhere(model);
+    }
+}
+
+/// Has other runs listed, if those are meant now.
+pub(super) fn look_elsewhere(model: &mut Model) {
+    if model.screen() == Screen::Runs {
+        model.mean_runs();
     }
 }
 

@@ -10,15 +10,15 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tidewheel::Timestamp;
 use tidewheel_client::api::{
     BackfillWish, FlowDetail, LogLines, LogStream, OneTimeCode, OrderLine, OrderPreview, Preview,
-    WaitingLine,
+    RunList, StateWish, WaitingLine,
 };
 
 use super::{next_tick, update};
 use crate::message::{
     Again, Answer, Effect, End, Hit, Message, Mouse, Question, Raised, Refused, Said, Wish, Written,
 };
-use crate::model::{Attached, Model, Part, Screen, Shown};
-use crate::samples::{NOW, flow_detail, glance, lines, queue, schedules, standing, upcoming};
+use crate::model::{Attached, Model, Part, RunsOf, Screen, Shown};
+use crate::samples::{NOW, flow_detail, glance, lines, queue, runs, schedules, standing, upcoming};
 
 fn model() -> Model {
     Model::new("/srv/tide".to_owned(), Attached::Desk, NOW, TimeZone::UTC)
@@ -457,6 +457,35 @@ fn typing_narrows_a_list_and_escape_brings_all_back() {
     press(&mut model, '/');
     update(&mut model, NOW, Message::Pasted("dep\u{1b}loy\n".to_owned()));
     assert_eq!(model.watched.as_ref().unwrap().list.filter, "deploy");
+}
+
+#[test]
+fn older_runs_are_asked_for_when_somebody_gets_there_and_a_state_of_all_runs() {
+    let mut model = model();
+    press(&mut model, '2');
+    let newest = Question::Runs { of: RunsOf::default(), after: None };
+    assert_eq!(model.question(), Some(newest.clone()));
+    let told = RunList { next: Some("4".to_owned()), ..runs() };
+    answer(&mut model, newest.clone(), Answer::Runs(told));
+    model.ask_at = model.now;
+    let older = Question::Runs { of: RunsOf::default(), after: Some("4".to_owned()) };
+    assert_eq!(key(&mut model, KeyCode::Down), [Effect::Ask(older.clone())]);
+    assert_eq!(key(&mut model, KeyCode::Down), [], "it is being asked");
+    answer(&mut model, older, Answer::Runs(RunList { runs: Vec::new(), ..runs() }));
+    model.ask_at = model.now;
+    // The newest may not be those any more.
+    assert_eq!(key(&mut model, KeyCode::Down), [Effect::Ask(newest.clone())]);
+    answer(&mut model, newest.clone(), Answer::Runs(runs()));
+    press(&mut model, '/');
+    let mut effects = Vec::new();
+    "failed".chars().for_each(|letter| effects.extend(press(&mut model, letter)));
+    let of = RunsOf { state: Some(StateWish::Failed), ..RunsOf::default() };
+    let failed = Question::Runs { of, after: None };
+    assert_eq!(effects, [Effect::Ask(failed.clone())], "once, when it is a state");
+    answer(&mut model, failed, Answer::Runs(runs()));
+    assert_eq!(model.shown_runs().len(), runs().runs.len(), "those that the desk has chosen");
+    key(&mut model, KeyCode::Enter);
+    assert_eq!(key(&mut model, KeyCode::Esc), [Effect::Ask(newest)]);
 }
 
 #[test]

@@ -95,6 +95,11 @@ fn path(model: &Model) -> String {
             format!("{} › {step}", run())
         }
         Screen::Schedule => format!("› {}", name(&model.schedule_name)),
+        // Older ones come when one gets there.
+        Screen::Runs => match model.runs.as_ref().filter(|list| list.next.is_some()) {
+            Some(list) => format!("› the {} newest", list.runs.len()),
+            None => String::new(),
+        },
         _ => String::new(),
     }
 }

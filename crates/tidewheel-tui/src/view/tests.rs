@@ -15,13 +15,13 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use ratatui::style::{Color, Modifier};
 use serde_json::json;
 use tidewheel_client::api::{
-    AttemptLine, AttemptList, Glance, LogLine, LogLines, LogSpan, LogStream, RunState,
+    AttemptLine, AttemptList, Glance, LogLine, LogLines, LogSpan, LogStream, RunList, RunState,
     StepExplained, StepResult, StepStanding, StepState, WaitingLine,
 };
 
 use super::view;
 use crate::message::{Answer, Effect, Message, Question, StepKnown};
-use crate::model::{Attached, Model};
+use crate::model::{Attached, Model, RunsOf};
 use crate::run::Look;
 use crate::samples::{
     NOW, busy_glance, busy_queue, flow_detail, glance, lines, queue, runs, schedules, standing,
@@ -69,7 +69,8 @@ fn model_of(
         update(model, NOW, Message::Answered(question, Ok(answer), Duration::ZERO));
     };
     tell(&mut model, Question::Glance, Answer::Glance(Box::new(glance)));
-    tell(&mut model, Question::Runs, Answer::Runs(runs()));
+    let newest = Question::Runs { of: RunsOf::default(), after: None };
+    tell(&mut model, newest, Answer::Runs(runs()));
     tell(&mut model, Question::Schedules, Answer::Schedules(schedules()));
     tell(&mut model, Question::Line, Answer::Line(Box::new((line, None))));
     for key in keys {
@@ -411,6 +412,17 @@ fn the_mouse_finds_rows_and_screens() {
     assert_eq!(hits.at(30, 4), Some(Hit::Row(1)));
     assert_eq!(hits.at(79, 0), None);
     assert_eq!(hits.at(1, 23), Some(Hit::Action(Action::Open)));
+}
+
+#[test]
+fn a_list_says_that_there_are_older_runs() {
+    let mut model = model(NARROW, &[c('2')]);
+    let path = |model: &Model| text(&drawn(model, COLOURFUL)).lines().nth(1).unwrap().to_owned();
+    assert!(!path(&model).contains("newest"), "these are all");
+    let newest = Question::Runs { of: RunsOf::default(), after: None };
+    let told = RunList { next: Some("4".to_owned()), ..runs() };
+    update(&mut model, NOW, Message::Answered(newest, Ok(Answer::Runs(told)), Duration::ZERO));
+    assert!(path(&model).ends_with("› the 4 newest"), "{}", path(&model));
 }
 
 #[test]
