@@ -387,6 +387,9 @@ fn a_flow_is_started_and_made_again_without_a_server() {
     tmux.wait_for("› asking");
     tmux.wait_for("failed");
     assert_eq!(scratch.read("written"), "first 2\nsecond 7\n");
+    // The step has failed; the run ends behind it.
+    let state = || scratch.json(&["show", "last"])["state"].as_str().map(str::to_owned);
+    wait_until("it is over", || state().as_deref() == Some("failed"));
     scratch.file("fixed", "");
     tmux.keys(&["t"]);
     tmux.wait_for("1 step again, 1 reused");

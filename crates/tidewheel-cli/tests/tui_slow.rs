@@ -85,6 +85,44 @@ fn keys_are_obeyed_and_frames_passed_over_while_the_terminal_takes_nothing() {
     let _ = running.output();
 }
 
+/// A terminal that takes a little now and then, as over a slow link, while more is pressed than it could ever show.
+#[test]
+fn a_terminal_that_takes_little_shows_how_things_are_and_keys_act_at_once() {
+    let scratch = Scratch::new("slow-little");
+    let file = scratch.file("flow.yaml", FLOW);
+    let running = scratch.start(&["run", &file, "--quiet"]);
+    scratch.wait_for("started");
+    let pty = Pty::open(120, 40);
+    // As much as there is room for on the way, so that from now on each byte needs one to be taken.
+    let filled = pty.fill();
+    let mut screens = pty.start(&command(&scratch, &["tui"]));
+    wait_until("keys are read", || pty.has_keys());
+    let mut taken = 0;
+    for (key, wanted) in [("p", "paused"), ("r", "running"), ("p", "paused")] {
+        let goal = taken + filled / 2 + 10_000;
+        wait_until("some of it is taken", || {
+            pty.press(&"1234".repeat(10));
+            taken += pty.read_little(512);
+            taken >= goal
+        });
+        pty.press("1");
+        wait_until(&format!("it is {wanted}"), || {
+            pty.press(key);
+            taken += pty.read_little(512);
+            state(&scratch) == wanted
+        });
+    }
+    pty.press("?");
+    // What was on its way, the frame that waited for room, and the last: of thousands of screens no more is left.
+    let rest = pty.read_until("suspend").len();
+    assert!(rest <= filled + 24_000, "{rest} bytes after {taken}, with room for {filled}");
+    pty.press("qq");
+    pty.read_until("\x1b[?1049l");
+    assert_eq!(ended(&mut screens), Some(0));
+    scratch.file("go", "");
+    let _ = running.output();
+}
+
 /// The same of what runs there: its end does not wait for anybody to see it.
 #[test]
 fn a_run_ends_though_the_terminal_takes_nothing() {

@@ -67,7 +67,6 @@ pub async fn show(
     let mut ears = Ears::listen(messages, beside)?;
     let mut hits = Hits::default();
     let mut effects = update(&mut model, wall_clock(), Message::Tick);
-    let mut drawn: Option<Instant> = None;
     'show: loop {
         for effect in std::mem::take(&mut effects) {
             match effect {
@@ -80,17 +79,16 @@ pub async fn show(
                 other => carry_out(other, &source, &to),
             }
         }
-        if let Some(early) = drawn.and_then(|at| held.pause().checked_sub(at.elapsed())) {
-            sleep(early).await;
-        }
         let mut heard = ears.take();
         if heard.is_none() {
-            held.draw(|buffer| {
-                hits = view(&model, theme, buffer);
-                drawn = Some(Instant::now());
-            })?;
+            let early = held.early();
+            if early.is_none() {
+                held.draw(|buffer| hits = view(&model, theme, buffer))?;
+            }
             heard = tokio::select! {
-                // The terminal is ready for a later frame.
+                // It is time for the next frame. Keys are obeyed before.
+                () = sleep(early.unwrap_or_default()), if early.is_some() => None,
+                // The terminal has taken the last one.
                 taken = held.taken() => taken.map(|()| None)?,
                 heard = ears.wait(next_tick(&model)) => Some(heard),
             };

@@ -15,6 +15,7 @@ pub mod keys;
 pub mod message;
 pub mod model;
 mod outlet;
+mod pace;
 pub mod run;
 #[cfg(test)]
 mod samples;

@@ -6,7 +6,7 @@
 use std::io;
 use std::panic;
 use std::sync::{Mutex, Once, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ratatui::backend::{Backend as _, CrosstermBackend};
 use ratatui::buffer::Buffer;
@@ -23,6 +23,7 @@ use ratatui::crossterm::terminal::{
 use ratatui::layout::Rect;
 
 use crate::outlet::{Outlet, Tty};
+use crate::pace::Pace;
 
 /// The terminal that is ours. Static, because a panic anywhere has to find it.
 static HELD: Mutex<Option<Tty>> = Mutex::new(None);
@@ -30,22 +31,11 @@ static HELD: Mutex<Option<Tty>> = Mutex::new(None);
 /// How long a terminal that is given back may take to hear of it.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Bytes of a frame that a link is trusted to carry in a millisecond. One that is slower falls behind for a moment; one
-/// that is not is never noticed to be waited for.
-const BYTES_A_MILLISECOND: usize = 64;
-
-/// Frames are at least so far apart: nobody sees more.
-const FRAME_MIN: Duration = Duration::from_millis(30);
-
-/// And at most so far, however large they are.
-const FRAME_MAX: Duration = Duration::from_millis(250);
-
 /// A terminal that is ours. When it is dropped, it is as it was before.
 pub struct Held {
     outlet: Outlet,
     frames: Frames,
-    /// When the next frame may follow the last one.
-    pause: Duration,
+    pace: Pace,
 }
 
 /// What was drawn last.
@@ -86,7 +76,7 @@ impl Held {
         give_back_on_panic();
         let tty = Tty::open()?;
         let outlet = Outlet::new(tty.clone())?;
-        let mut held = Self { outlet, frames: Frames::default(), pause: FRAME_MIN };
+        let mut held = Self { outlet, frames: Frames::default(), pace: Pace::default() };
         hold(tty)?;
         held.outlet.push(&taking())?;
         Ok(held)
@@ -105,16 +95,16 @@ impl Held {
         if self.outlet.is_empty() {
             let (width, height) = self.size()?;
             let bytes = self.frames.draw(Rect::new(0, 0, width, height), draw)?;
-            self.pause = pause(bytes.len());
+            self.pace.drawn(Instant::now(), bytes.len());
             self.outlet.push(&bytes)?;
         }
         Ok(())
     }
 
-    /// How long after a frame there is no other.
+    /// For how long there is no other frame, if it is too early for one.
     #[must_use]
-    pub fn pause(&self) -> Duration {
-        self.pause
+    pub fn early(&self) -> Option<Duration> {
+        self.pace.early(Instant::now())
     }
 
     /// Waits until the terminal has taken the frame: for ever, if it has.
@@ -168,12 +158,6 @@ impl Drop for Held {
     fn drop(&mut self) {
         give_back(lock().take());
     }
-}
-
-/// How long no other frame follows one of so many bytes.
-fn pause(bytes: usize) -> Duration {
-    let carried = Duration::from_millis((bytes / BYTES_A_MILLISECOND) as u64);
-    carried.clamp(FRAME_MIN, FRAME_MAX)
 }
 
 fn lock() -> std::sync::MutexGuard<'static, Option<Tty>> {
@@ -248,29 +232,119 @@ mod tests {
     use crate::message::{Answer, Message, Question};
     use crate::model::{Attached, Model};
     use crate::run::Look;
-    use crate::samples::{NOW, glance, standing};
+    use crate::samples::{NOW, busy_glance, busy_queue, glance, standing};
     use crate::theme::Theme;
     use crate::update::{next_tick, update};
     use crate::view::view;
 
-    /// The bytes of the first frame, and of all others of a minute, in which what is drawn is what the loop would draw.
-    fn minute(model: &mut Model) -> (usize, usize) {
-        let area = Rect::new(0, 0, 120, 40);
-        model.size = (area.width, area.height);
+    const AREA: Rect = Rect { x: 0, y: 0, width: 120, height: 40 };
+
+    /// A minute in which nothing comes from outside.
+    #[derive(Debug, Default)]
+    struct Minute {
+        /// Bytes of the first frame.
+        first: usize,
+        /// And of all others.
+        rest: usize,
+        /// How often something was done.
+        wakes: usize,
+        /// What followed from it.
+        effects: usize,
+    }
+
+    /// A minute, in which what is done and drawn is what the loop would do and draw.
+    fn minute(model: &mut Model) -> Minute {
+        model.size = (AREA.width, AREA.height);
         let mut frames = Frames::default();
-        let theme = Theme::new(Look { is_live: true, is_colourful: true, is_unicode: true });
         let mut draw = |model: &Model| {
-            frames.draw(area, |buffer| drop(view(model, theme, buffer))).unwrap().len()
+            frames.draw(AREA, |buffer| drop(view(model, theme(), buffer))).unwrap().len()
         };
-        let (first, mut rest, mut passed) = (draw(model), 0, Duration::ZERO);
+        let mut minute = Minute { first: draw(model), ..Minute::default() };
+        let mut passed = Duration::ZERO;
         loop {
             passed += next_tick(model);
             if passed > Duration::from_secs(60) {
-                return (first, rest);
+                return minute;
             }
-            update(model, NOW.after(passed), Message::Tick);
-            rest += draw(model);
+            minute.wakes += 1;
+            minute.effects += update(model, NOW.after(passed), Message::Tick).len();
+            minute.rest += draw(model);
         }
+    }
+
+    fn theme() -> Theme {
+        Theme::new(Look { is_live: true, is_colourful: true, is_unicode: true })
+    }
+
+    /// Two hundred screens, one after the other in a second, on a terminal that takes so many bytes in a millisecond.
+    #[derive(Debug, Default)]
+    struct Hurried {
+        /// Frames that were drawn.
+        frames: usize,
+        /// Their bytes.
+        bytes: usize,
+        /// Those of the largest.
+        largest: usize,
+        /// Milliseconds from the last key to the last frame.
+        late: u64,
+    }
+
+    /// What the loop does then, with a clock of our own. In the end the terminal shows how things are then.
+    fn hurried(rate: usize) -> Hurried {
+        const KEYS: [char; 4] = ['1', '2', '3', '4'];
+        let mut model = model(NOW);
+        model.size = (AREA.width, AREA.height);
+        update(&mut model, NOW, told(Question::Glance, Answer::Glance(Box::new(busy_glance()))));
+        let line = Answer::Line(Box::new((busy_queue(), None)));
+        update(&mut model, NOW, told(Question::Line, line));
+        let (mut frames, mut pace, begin) = (Frames::default(), Pace::default(), Instant::now());
+        let (mut hurried, mut waiting, mut is_new) = (Hurried::default(), 0_usize, true);
+        for passed in 0..20_000 {
+            waiting = waiting.saturating_sub(rate);
+            if passed < 1_000 && passed % 5 == 0 {
+                let key = KeyCode::Char(KEYS[(passed / 5 % 4) as usize]);
+                update(&mut model, NOW, Message::Key(KeyEvent::from(key)));
+                is_new = true;
+            }
+            let now = begin + Duration::from_millis(passed);
+            if is_new && waiting == 0 && pace.early(now).is_none() {
+                let drawn = frames.draw(AREA, |buffer| drop(view(&model, theme(), buffer)));
+                let bytes = drawn.unwrap().len();
+                pace.drawn(now, bytes);
+                (waiting, is_new) = (bytes, false);
+                hurried.frames += 1;
+                hurried.bytes += bytes;
+                hurried.largest = hurried.largest.max(bytes);
+                hurried.late = passed.saturating_sub(995);
+            }
+        }
+        let mut last = Buffer::empty(AREA);
+        view(&model, theme(), &mut last);
+        assert_eq!(frames.shown, Some(last), "{hurried:?}");
+        hurried
+    }
+
+    /// Frames that it could not have shown are passed over, not put into a line: no more than one of them is on its way.
+    #[test]
+    fn a_slow_terminal_gets_fewer_frames_and_the_last_as_things_are_then() {
+        for rate in [1, 4, 16, 50] {
+            let hurried = hurried(rate);
+            let carried = rate * 1_000;
+            assert!(hurried.bytes <= carried + 2 * hurried.largest, "{rate}: {hurried:?}");
+            assert!(hurried.frames < 40, "{rate}: {hurried:?}");
+            // What was on its way, or the pause behind it.
+            let most = 250.max(hurried.largest / rate + 1) as u64;
+            assert!(hurried.late <= most, "{rate}: {hurried:?}");
+        }
+    }
+
+    /// What takes everything at once may be a link that is slow further on.
+    #[test]
+    fn no_more_is_written_than_a_link_is_trusted_to_carry() {
+        let hurried = hurried(usize::MAX);
+        assert!(hurried.largest < 16_000, "{hurried:?}");
+        assert!(hurried.bytes <= 64 * 1_000 + 2 * hurried.largest, "{hurried:?}");
+        assert!((4..=36).contains(&hurried.frames) && hurried.late <= 250, "{hurried:?}");
     }
 
     fn told(question: Question, answer: Answer) -> Message {
@@ -279,13 +353,6 @@ mod tests {
 
     fn model(now: Timestamp) -> Model {
         Model::new("/srv/tide".to_owned(), Attached::Desk, now, TimeZone::UTC)
-    }
-
-    #[test]
-    fn large_frames_are_further_apart() {
-        assert_eq!(pause(0), FRAME_MIN);
-        assert_eq!(pause(6_400), Duration::from_millis(100));
-        assert_eq!(pause(1 << 20), FRAME_MAX);
     }
 
     #[test]
@@ -317,13 +384,16 @@ mod tests {
     #[test]
     fn while_nothing_happens_next_to_nothing_is_written() {
         let mut model = model(NOW);
+        update(&mut model, NOW, Message::Tick);
         let mut idle = glance();
         idle.now.clear();
         idle.running = 0;
         update(&mut model, NOW, told(Question::Glance, Answer::Glance(Box::new(idle))));
-        let (first, rest) = minute(&mut model);
-        assert!(first < 4_000, "{first} bytes");
-        assert!(rest < 200, "{rest} bytes in a minute");
+        let minute = minute(&mut model);
+        assert!(minute.first < 4_000, "{minute:?}");
+        // Once in half a minute, for the time of day.
+        assert!(minute.rest < 300 && minute.wakes <= 2, "{minute:?}");
+        assert_eq!(minute.effects, 0, "nobody is asked");
     }
 
     #[test]
@@ -333,8 +403,8 @@ mod tests {
         model.watch(&standing.run_id);
         let question = Question::Run(standing.run_id.clone());
         update(&mut model, NOW, told(question, Answer::Run(Box::new(standing))));
-        let (first, rest) = minute(&mut model);
-        assert!(first < 4_000, "{first} bytes");
-        assert!(rest < 60 * 150, "{rest} bytes in a minute");
+        let minute = minute(&mut model);
+        assert!(minute.first < 4_000, "{minute:?}");
+        assert!(minute.rest < 60 * 150, "{minute:?}");
     }
 }

@@ -119,6 +119,16 @@ impl Pty {
         bytes
     }
 
+    /// Reads no more than so many bytes of what is there now; says how many that were.
+    pub fn read_little(&self, most: usize) -> usize {
+        let mut watched = [PollFd::new(&self.other_side, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        match poll(&mut watched, Some(&now)).unwrap() {
+            0 => 0,
+            _ => (&self.other_side).read(&mut vec![0; most]).unwrap(),
+        }
+    }
+
     /// Reads until something was written; says all that was.
     pub fn read_until(&self, words: &str) -> String {
         let start = Instant::now();
