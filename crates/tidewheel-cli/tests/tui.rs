@@ -495,8 +495,13 @@ fn ten_thousand_steps_take_little_memory() {
         line.trim_matches([':', ' ', '\t', 'k', 'B']).parse::<u64>().unwrap()
     };
     println!("anonymous {} kB, most of all {} kB", figure("RssAnon"), figure("VmHWM"));
-    // An optimised program has 14,000 kB of its text in memory beside that, which together is the 30 MB that are promised.
-    assert!(figure("RssAnon") <= 16_000, "{status}");
+    // Of an optimised program all counts. One that is not has several times the text, and is longer at each look: only what is
+    // its own is looked at, for what would be too much in any program.
+    let (figure, most) = match cfg!(debug_assertions) {
+        true => (figure("RssAnon"), 20_000),
+        false => (figure("VmRSS"), 30_000),
+    };
+    assert!(figure <= most, "{figure} kB: {status}");
     tmux.keys(&["q"]);
     tmux.wait_for("left with 0");
     scratch.file("go", "");
