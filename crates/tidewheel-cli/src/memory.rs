@@ -27,6 +27,20 @@ pub(crate) fn keep_little() {
     }
 }
 
+/// Gives back what is free between what is in use, of whole pages.
+///
+/// To be called when much was put together and taken apart again.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "no crate has a safe form of it, and it is a word to the allocator")]
+pub(crate) fn give_back() {
+    // SAFETY: it takes a number, touches nothing but memory that the allocator has and nobody else, under its lock.
+    unsafe { libc::malloc_trim(0) };
+}
+
+/// Other allocators do by themselves.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub(crate) fn give_back() {}
+
 /// Other allocators do by themselves.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub(crate) fn keep_little() {}

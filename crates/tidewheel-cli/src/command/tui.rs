@@ -18,10 +18,10 @@ use tidewheel_client::remote::StatusPage;
 use tidewheel_client::session::{Carried, Workshop};
 use tidewheel_client::text::short_id;
 use tidewheel_tui::app::{Beside, show};
-use tidewheel_tui::message::{End, Message};
+use tidewheel_tui::message::{Answer, End, Message, Question, Refused, Said, Wish};
 use tidewheel_tui::model::{Attached, Model};
 use tidewheel_tui::run::Look;
-use tidewheel_tui::source::{DeskSource, PageSource, Source};
+use tidewheel_tui::source::{DeskSource, News, PageSource, Source, Waiting};
 use tidewheel_tui::theme::Theme;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
@@ -29,7 +29,7 @@ use crate::command::run::session_options;
 use crate::data::{DeskArgs, local_desk};
 use crate::error::{CommandError, ErrorKind};
 use crate::files::read_files;
-use crate::memory::keep_little;
+use crate::memory::{give_back, keep_little};
 use crate::runtime::on_runtime;
 use crate::ui::Ui;
 use crate::watch::Ending;
@@ -117,10 +117,33 @@ async fn shown(
     source: Arc<dyn Source>,
     beside: Option<Beside>,
 ) -> Result<Model, CommandError> {
+    let source = Arc::new(Frugal(source));
     let look = Look { is_colourful: ui.is_colourful(), ..Look::of_environment(true) };
     show(model, source, Theme::new(look), beside).await.map_err(|error| {
         CommandError::new(ErrorKind::Failed, anyhow!(error).context("the terminal cannot be used"))
     })
+}
+
+/// Gives memory back after each answer: one is put together from as much again as is shown of it.
+struct Frugal(Arc<dyn Source>);
+
+impl Source for Frugal {
+    fn ask(&self, question: Question) -> Waiting<Result<Answer, String>> {
+        let answer = self.0.ask(question);
+        Box::pin(async move {
+            let answer = answer.await;
+            give_back();
+            answer
+        })
+    }
+
+    fn wish(&self, wish: Wish) -> Waiting<Result<Said, Refused>> {
+        self.0.wish(wish)
+    }
+
+    fn news(&self) -> Result<News, String> {
+        self.0.news()
+    }
 }
 
 /// The page of one run.
