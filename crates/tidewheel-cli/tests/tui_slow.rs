@@ -97,11 +97,14 @@ fn a_terminal_that_takes_little_shows_how_things_are_and_keys_act_at_once() {
     let filled = pty.fill();
     let mut screens = pty.start(&command(&scratch, &["tui"]));
     wait_until("keys are read", || pty.has_keys());
-    let mut taken = 0;
+    let (mut taken, mut round) = (0, 0);
     for (key, wanted) in [("p", "paused"), ("r", "running"), ("p", "paused")] {
-        let goal = taken + filled / 2 + 10_000;
+        let goal = taken + (filled + 15_000) / 3;
         wait_until("some of it is taken", || {
+            // Each time another screen is the last, or nothing would have to be written.
             pty.press(&"1234".repeat(10));
+            pty.press(["1", "2", "3", "4"][round % 4]);
+            round += 1;
             taken += pty.read_little(512);
             taken >= goal
         });

@@ -40,9 +40,10 @@ pub(super) fn draw(model: &Model, reading: &Reading, paper: &mut Paper<'_>, area
         && let Some(line) = log.line(number)
     {
         let letters = letters(line, &log.text, paper);
+        let whole = 0..letters.text.len();
         let all = match log.is_wrapped {
             true => log_rows(&letters.text, log.letters(room)),
-            false => vec![0..letters.text.len()],
+            false => vec![whole],
         };
         let rows = all.iter().enumerate().skip(skipped.min(all.len() - 1));
         for ((place, row), y) in rows.zip(&mut free) {
