@@ -18,10 +18,10 @@ use tidewheel_client::remote::StatusPage;
 use tidewheel_client::session::{Carried, Workshop};
 use tidewheel_client::text::short_id;
 use tidewheel_tui::app::{Beside, show};
-use tidewheel_tui::message::{Answer, End, Message, Question, Refused, Said, Wish};
+use tidewheel_tui::message::{End, Message};
 use tidewheel_tui::model::{Attached, Model};
 use tidewheel_tui::run::Look;
-use tidewheel_tui::source::{DeskSource, News, PageSource, Source, Waiting};
+use tidewheel_tui::source::{DeskSource, PageSource, Source};
 use tidewheel_tui::theme::Theme;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
@@ -36,6 +36,8 @@ use crate::watch::Ending;
 
 /// Time for steps to end by themselves when what runs here is ended.
 const GRACE: Duration = Duration::from_secs(5);
+/// How often memory is given back.
+const REST: Duration = Duration::from_secs(3);
 
 /// Watch and steer runs, queues and schedules on screens
 ///
@@ -117,32 +119,20 @@ async fn shown(
     source: Arc<dyn Source>,
     beside: Option<Beside>,
 ) -> Result<Model, CommandError> {
-    let source = Arc::new(Frugal(source));
+    let thrift = tokio::spawn(give_back_often());
     let look = Look { is_colourful: ui.is_colourful(), ..Look::of_environment(true) };
-    show(model, source, Theme::new(look), beside).await.map_err(|error| {
+    let left = show(model, source, Theme::new(look), beside).await;
+    thrift.abort();
+    left.map_err(|error| {
         CommandError::new(ErrorKind::Failed, anyhow!(error).context("the terminal cannot be used"))
     })
 }
 
-/// Gives memory back after each answer: one is put together from as much again as is shown of it.
-struct Frugal(Arc<dyn Source>);
-
-impl Source for Frugal {
-    fn ask(&self, question: Question) -> Waiting<Result<Answer, String>> {
-        let answer = self.0.ask(question);
-        Box::pin(async move {
-            let answer = answer.await;
-            give_back();
-            answer
-        })
-    }
-
-    fn wish(&self, wish: Wish) -> Waiting<Result<Said, Refused>> {
-        self.0.wish(wish)
-    }
-
-    fn news(&self) -> Result<News, String> {
-        self.0.news()
+/// Gives back, now and then, what answers and pictures were put together from: as much again as is shown of them.
+async fn give_back_often() {
+    loop {
+        tokio::time::sleep(REST).await;
+        give_back();
     }
 }
 
