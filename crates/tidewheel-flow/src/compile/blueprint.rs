@@ -12,10 +12,10 @@ use tidewheel::policy::OnSkip;
 use tidewheel::run::{Standing, When};
 use tidewheel::{Graph, GraphError, OnError, Retry, TaskOptions};
 
+use super::elements::ElementsError;
 use super::expand::{Draft, UnknownElements};
 use super::scope::Scope;
 use crate::definition::{Flow, Place, Step, WaitFor, Work};
-use crate::language::tree::RenderError;
 
 /// How long tasks took before, by name.
 pub(crate) type Estimates = BTreeMap<String, Duration>;
@@ -79,14 +79,8 @@ impl Blueprint {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum CompileError {
-    #[error("step `{step}`: {error}")]
-    Render {
-        step: String,
-        #[source]
-        error: RenderError,
-    },
-    #[error("step `{step}`: {why}")]
-    Elements { step: String, why: String },
+    #[error(transparent)]
+    Elements(#[from] ElementsError),
     #[error(transparent)]
     Graph(Box<GraphError>),
 }

@@ -3,12 +3,11 @@
 //! Which tasks come of them is in `expand`.
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::blueprint::CompileError;
-use super::name::Element;
-use super::scope::Scope;
 use crate::definition::{Flow, Foreach, ForeachList, Matrix, Step, Work};
 use crate::language::problem::{Problem, Problems};
 use crate::language::template::{Context, Reference};
@@ -16,6 +15,40 @@ use crate::language::tree::{Leaf, RenderError, Tree, starts_with};
 
 /// The longest label.
 const LABEL_MAX: usize = 80;
+
+/// One of the elements of a step, as names of tasks say it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Element {
+    /// By its number, from 0.
+    Number(u32),
+    /// By what the step calls it.
+    Label(Arc<str>),
+    /// In a plan: every one of them, where nobody knows yet which there are.
+    Each,
+}
+
+impl Element {
+    /// Takes apart what stands between the brackets of a name.
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "" => return None,
+            "*" => Self::Each,
+            text if text.bytes().all(|it| it.is_ascii_digit()) => Self::Number(text.parse().ok()?),
+            text if text.contains(['[', ']', '/']) => return None,
+            text => Self::Label(text.into()),
+        })
+    }
+}
+
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Label(label) => f.write_str(label),
+            Self::Each => f.write_str("*"),
+        }
+    }
+}
 
 /// What a step is done for.
 #[derive(Debug, Default)]
@@ -36,16 +69,17 @@ impl Elements {
     }
 }
 
-/// Whether the elements of a step are found out while the run goes on.
-pub(crate) fn is_late(scope: &Scope, foreach: &Foreach) -> bool {
-    let knows_params = scope.has_params_of_run();
-    let is_known = |it: &Reference| knows_params && starts_with(it, "params");
-    let mut is_late = false;
-    foreach.list.visit(&mut |leaf| {
-        is_late |= leaf.template.references().iter().any(|it| !is_known(it));
-    });
-    let of_label = foreach.label.iter().flat_map(|leaf| leaf.template.references());
-    is_late || of_label.into_iter().any(|it| starts_with(it, "params") && !knows_params)
+/// Why nobody can say what a step is done for.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ElementsError {
+    #[error("step `{step}`: {error}")]
+    Render {
+        step: String,
+        #[source]
+        error: RenderError,
+    },
+    #[error("step `{step}`: {why}")]
+    Wrong { step: String, why: String },
 }
 
 /// What a step is done for, with what its templates are given.
@@ -53,7 +87,7 @@ pub(crate) fn elements_of(
     step: &Step,
     foreach: &Foreach,
     context: &Context,
-) -> Result<Elements, CompileError> {
+) -> Result<Elements, ElementsError> {
     let values = values_of(step, foreach, context)?;
     let of = Of { step, foreach, context };
     let names = of.names(&values).map_err(|error| match error {
@@ -68,7 +102,7 @@ pub(crate) fn values_of(
     step: &Step,
     foreach: &Foreach,
     context: &Context,
-) -> Result<Vec<Json>, CompileError> {
+) -> Result<Vec<Json>, ElementsError> {
     let of = Of { step, foreach, context };
     let values = match &foreach.list {
         ForeachList::Elements(tree) => of.list(tree, "`foreach`")?,
@@ -102,7 +136,7 @@ pub(crate) fn check_labels(flow: &Flow, problems: &mut Problems) {
         let wrong = match values_of(step, foreach, context) {
             Ok(values) => of.names(&values).err(),
             // A list that is wrong may be so because of what was told already.
-            Err(CompileError::Elements { why, .. }) if is_constant && !problems.has_errors() => {
+            Err(ElementsError::Wrong { why, .. }) if is_constant && !problems.has_errors() => {
                 problems.push(Problem::error("bad-value", why).at(step.span));
                 continue;
             }
@@ -178,15 +212,15 @@ struct Of<'a> {
 type Combination = Map<String, Json>;
 
 impl Of<'_> {
-    fn wrong(self, why: String) -> CompileError {
-        CompileError::Elements { step: self.step.name.clone(), why }
+    fn wrong(self, why: String) -> ElementsError {
+        ElementsError::Wrong { step: self.step.name.clone(), why }
     }
 
-    fn unrendered(self, error: RenderError) -> CompileError {
-        CompileError::Render { step: self.step.name.clone(), error }
+    fn unrendered(self, error: RenderError) -> ElementsError {
+        ElementsError::Render { step: self.step.name.clone(), error }
     }
 
-    fn list(self, tree: &Tree, what: &str) -> Result<Vec<Json>, CompileError> {
+    fn list(self, tree: &Tree, what: &str) -> Result<Vec<Json>, ElementsError> {
         match tree.render(self.context).map_err(|error| self.unrendered(error))? {
             Json::Array(elements) => Ok(elements),
             other => Err(self.wrong(format!("{what} must be a list, this is {}", kind(&other)))),
@@ -194,7 +228,7 @@ impl Of<'_> {
     }
 
     /// The entries of `include` or `exclude`.
-    fn changes(self, tree: Option<&Tree>, key: &str) -> Result<Vec<Combination>, CompileError> {
+    fn changes(self, tree: Option<&Tree>, key: &str) -> Result<Vec<Combination>, ElementsError> {
         let Some(tree) = tree else { return Ok(Vec::new()) };
         let entries = self.list(tree, &format!("`matrix.{key}`"))?.into_iter();
         let entry = |value: Json| match value {
@@ -207,7 +241,7 @@ impl Of<'_> {
         entries.map(entry).collect()
     }
 
-    fn combinations(self, matrix: &Matrix) -> Result<Vec<Combination>, CompileError> {
+    fn combinations(self, matrix: &Matrix) -> Result<Vec<Combination>, ElementsError> {
         let mut combinations = self.product(matrix)?;
         let excluded = self.changes(matrix.exclude.as_ref(), "exclude")?;
         combinations.retain(|combination| !excluded.iter().any(|it| is_part(it, combination)));
@@ -230,7 +264,7 @@ impl Of<'_> {
     }
 
     /// All combinations of the axes, the last changing fastest. Of no axes there is none.
-    fn product(self, matrix: &Matrix) -> Result<Vec<Combination>, CompileError> {
+    fn product(self, matrix: &Matrix) -> Result<Vec<Combination>, ElementsError> {
         if matrix.axes.is_empty() {
             return Ok(Vec::new());
         }

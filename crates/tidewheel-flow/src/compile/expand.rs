@@ -15,9 +15,9 @@ use super::blueprint::{
     CompileError, Estimates, call_of, element_end_options, end_options, opener_options, outer_of,
     step_options, try_options, work_options,
 };
-use super::elements::{elements_of, is_late};
-use super::name::{Element, element_name, try_name};
-use super::scope::Scope;
+use super::elements::{Element, ElementsError, elements_of};
+use super::name::{element_name, try_name};
+use super::scope::{Scope, is_late};
 use crate::definition::connect::TASKS_MAX;
 use crate::definition::{ChildFlow, Flow, Foreach, Param, Place, Step, Wait, WaitFor, Work};
 use crate::language::template::{Context, Reference};
@@ -185,7 +185,7 @@ impl<'a> Draft<'a> {
             }
             if self.tasks.len() > TASKS_MAX {
                 let why = format!("the run would have more than {TASKS_MAX} tasks");
-                return Err(CompileError::Elements { step: step.name.clone(), why });
+                return Err(ElementsError::Wrong { step: step.name.clone(), why }.into());
             }
         }
         Ok(())
@@ -262,7 +262,7 @@ impl<'a> Draft<'a> {
         }
         let params = Json::Object(self.params.clone().into_iter().collect());
         let context = Context::new().with("params", params);
-        elements_of(step, foreach, &context).map(|elements| Outlook::Known(elements.names))
+        Ok(Outlook::Known(elements_of(step, foreach, &context)?.names))
     }
 
     /// Params without a value that a template may need.

@@ -19,8 +19,8 @@ pub(crate) mod plan;
 mod scope;
 
 pub(crate) use blueprint::{Blueprint, CompileError, Estimates};
-pub(crate) use elements::{Elements, check_labels, elements_of, is_late, values_of};
+pub(crate) use elements::{Element, Elements, ElementsError, check_labels, elements_of, values_of};
 pub use expand::UnknownElements;
 pub(crate) use expand::{Draft, DraftTask, NewTasks, estimate_of};
-pub(crate) use name::{Element, Role, Segment, TaskName, try_name};
-pub(crate) use scope::Scope;
+pub(crate) use name::{Role, Segment, TaskName, try_name};
+pub(crate) use scope::{Scope, is_late};

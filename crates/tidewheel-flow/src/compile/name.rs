@@ -5,40 +5,8 @@
 //! `fetch[*]` is in plans only.
 
 use std::fmt;
-use std::sync::Arc;
 
-/// One of the elements of a step, as names of tasks say it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Element {
-    /// By its number, from 0.
-    Number(u32),
-    /// By what the step calls it.
-    Label(Arc<str>),
-    /// In a plan: every one of them, where nobody knows yet which there are.
-    Each,
-}
-
-impl Element {
-    fn parse(text: &str) -> Option<Self> {
-        Some(match text {
-            "" => return None,
-            "*" => Self::Each,
-            text if text.bytes().all(|it| it.is_ascii_digit()) => Self::Number(text.parse().ok()?),
-            text if text.contains(['[', ']', '/']) => return None,
-            text => Self::Label(text.into()),
-        })
-    }
-}
-
-impl fmt::Display for Element {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Number(number) => number.fmt(f),
-            Self::Label(label) => f.write_str(label),
-            Self::Each => f.write_str("*"),
-        }
-    }
-}
+use super::elements::Element;
 
 /// A name taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -1,11 +1,14 @@
-//! Flows inside each other: whose steps a task's templates mean, and with which params.
+//! Flows inside each other: whose steps a task's templates mean, with which params, and what these decide.
 //!
 //! What templates are given in the end is put together in `execute`.
 
 use std::sync::Arc;
 
-use super::name::{Element, Segment, try_name};
-use crate::definition::{ChildFlow, Flow, Step, Work};
+use super::elements::Element;
+use super::name::{Segment, try_name};
+use crate::definition::{ChildFlow, Flow, Foreach, Step, Work};
+use crate::language::template::Reference;
+use crate::language::tree::starts_with;
 
 /// A flow at its place in a run.
 #[derive(Debug, Clone)]
@@ -76,6 +79,18 @@ impl Scope {
     pub fn prefix(&self) -> String {
         self.calls.iter().map(|(segment, _)| format!("{segment}/")).collect()
     }
+}
+
+/// Whether the elements of a step are found out while the run goes on.
+pub(crate) fn is_late(scope: &Scope, foreach: &Foreach) -> bool {
+    let knows_params = scope.has_params_of_run();
+    let is_known = |it: &Reference| knows_params && starts_with(it, "params");
+    let mut is_late = false;
+    foreach.list.visit(&mut |leaf| {
+        is_late |= leaf.template.references().iter().any(|it| !is_known(it));
+    });
+    let of_label = foreach.label.iter().flat_map(|leaf| leaf.template.references());
+    is_late || of_label.into_iter().any(|it| starts_with(it, "params") && !knows_params)
 }
 
 fn is_group(step: &Step) -> bool {

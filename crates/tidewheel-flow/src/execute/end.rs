@@ -11,7 +11,7 @@ use tidewheel::store::AttemptRecord;
 use tidewheel::task::Failure;
 
 use super::secrets::Secrets;
-use crate::compile::CompileError;
+use crate::compile::{CompileError, ElementsError};
 use crate::language::problem::quote;
 use crate::language::tree::RenderError;
 
@@ -121,6 +121,12 @@ impl Trouble {
 
 impl From<RenderError> for Trouble {
     fn from(error: RenderError) -> Self {
+        Self::permanent(error.to_string())
+    }
+}
+
+impl From<ElementsError> for Trouble {
+    fn from(error: ElementsError) -> Self {
         Self::permanent(error.to_string())
     }
 }
