@@ -12,10 +12,9 @@ use tidewheel::policy::OnSkip;
 use tidewheel::run::{Standing, When};
 use tidewheel::{Graph, GraphError, OnError, Retry, TaskOptions};
 
-use super::elements::ElementsError;
 use super::expand::{Draft, UnknownElements};
 use super::scope::Scope;
-use crate::definition::{Flow, Place, Step, WaitFor, Work};
+use crate::definition::{ElementsError, Flow, Place, Step, WaitFor, Work};
 
 /// How long tasks took before, by name.
 pub(crate) type Estimates = BTreeMap<String, Duration>;

@@ -15,11 +15,13 @@ use super::blueprint::{
     CompileError, Estimates, call_of, element_end_options, end_options, opener_options, outer_of,
     step_options, try_options, work_options,
 };
-use super::elements::{Element, ElementsError, elements_of};
 use super::name::{element_name, try_name};
 use super::scope::{Scope, is_late};
 use crate::definition::connect::TASKS_MAX;
-use crate::definition::{ChildFlow, Flow, Foreach, Param, Place, Step, Wait, WaitFor, Work};
+use crate::definition::{
+    ChildFlow, Element, ElementsError, Flow, Foreach, Param, Place, Step, Wait, WaitFor, Work,
+    elements_of,
+};
 use crate::language::template::{Context, Reference};
 
 /// Tasks to be added to a run.

@@ -11,7 +11,6 @@
 //! what tasks say is the business of `execute`.
 
 mod blueprint;
-mod elements;
 mod expand;
 mod name;
 pub(crate) mod order;
@@ -19,7 +18,6 @@ pub(crate) mod plan;
 mod scope;
 
 pub(crate) use blueprint::{Blueprint, CompileError, Estimates};
-pub(crate) use elements::{Element, Elements, ElementsError, check_labels, elements_of, values_of};
 pub use expand::UnknownElements;
 pub(crate) use expand::{Draft, DraftTask, NewTasks, estimate_of};
 pub(crate) use name::{Role, Segment, TaskName, try_name};

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use super::elements::Element;
+use crate::definition::Element;
 
 /// A name taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

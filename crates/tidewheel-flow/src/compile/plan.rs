@@ -10,8 +10,8 @@ use tidewheel::Graph;
 use tidewheel_picture::{Edge, Picture, Shape, Vertex};
 
 use crate::compile::order::FlowOrder;
-use crate::compile::{Blueprint, Element, Role, Scope, TaskName, UnknownElements, estimate_of};
-use crate::definition::{Flow, Place, Step, Work};
+use crate::compile::{Blueprint, Role, Scope, TaskName, UnknownElements, estimate_of};
+use crate::definition::{Element, Flow, Place, Step, Work};
 
 /// What a step counts as when nothing is known about it.
 const UNKNOWN: Duration = Duration::from_secs(1);

@@ -4,9 +4,8 @@
 
 use std::sync::Arc;
 
-use super::elements::Element;
 use super::name::{Segment, try_name};
-use crate::definition::{ChildFlow, Flow, Foreach, Step, Work};
+use crate::definition::{ChildFlow, Element, Flow, Foreach, Step, Work};
 use crate::language::template::Reference;
 use crate::language::tree::starts_with;
 

@@ -10,10 +10,9 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use crate::compile::check_labels;
 use crate::definition::connect::connect;
 use crate::definition::decode::{FindFlow, decode};
-use crate::definition::{Flow, Gaps};
+use crate::definition::{Flow, Gaps, check_labels};
 use crate::language::problem::{Problem, Problems, Severity, SourceFiles, Span};
 use crate::language::query::Query;
 use crate::language::template::{self, Engine};

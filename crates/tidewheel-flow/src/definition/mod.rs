@@ -8,6 +8,7 @@
 mod arrival;
 pub(crate) mod connect;
 pub(crate) mod decode;
+mod elements;
 mod flow;
 pub(crate) mod keys;
 pub(crate) mod load;
@@ -19,6 +20,7 @@ pub(crate) mod visit;
 mod work;
 
 pub use arrival::{Arrivals, EventKind, Events, SignatureForm, Webhook};
+pub(crate) use elements::{Element, Elements, ElementsError, check_labels, elements_of, values_of};
 pub(crate) use flow::{
     CapacityPlaces, Gaps, RetryIf, Secret, SecretOrigin, SourceView, StepClause, places_of,
 };

@@ -14,8 +14,8 @@ use super::end::Trouble;
 use super::outputs::FlowsLookup;
 use super::runner::FlowRunner;
 use super::states::{RunLookup, StepsLookup};
-use crate::compile::{Element, Elements, Role, Scope, Segment, TaskName, elements_of};
-use crate::definition::{Flow, SourceView, Step, Work};
+use crate::compile::{Role, Scope, Segment, TaskName};
+use crate::definition::{Element, Elements, Flow, SourceView, Step, Work, elements_of};
 use crate::language::template::Context;
 
 /// A task that was found in the flow, with everything about where it stands.

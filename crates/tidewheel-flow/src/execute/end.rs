@@ -11,7 +11,8 @@ use tidewheel::store::AttemptRecord;
 use tidewheel::task::Failure;
 
 use super::secrets::Secrets;
-use crate::compile::{CompileError, ElementsError};
+use crate::compile::CompileError;
+use crate::definition::ElementsError;
 use crate::language::problem::quote;
 use crate::language::tree::RenderError;
 

@@ -20,8 +20,8 @@ use super::outputs::{Outputs, to_records};
 use super::run_folder::{Earlier, RunFolder};
 use super::secrets::Secrets;
 use super::states::{Trace, Traces};
-use crate::compile::{Elements, Role, Segment, is_late};
-use crate::definition::{Flow, OutputRule, Step, Work};
+use crate::compile::{Role, Segment, is_late};
+use crate::definition::{Elements, Flow, OutputRule, Step, Work};
 use crate::language::template::Context;
 
 /// Carries out the attempts of one run of a flow.

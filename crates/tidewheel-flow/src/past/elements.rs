@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use crate::compile::{Element, Elements, Role, Scope, Segment, TaskName, elements_of};
+use crate::compile::{Role, Scope, Segment, TaskName};
 use crate::definition::params::resolve_params;
-use crate::definition::{Flow, Work};
+use crate::definition::{Element, Elements, Flow, Work, elements_of};
 use crate::execute::{FlowsLookup, Outputs};
 use crate::language::template::Context;
 

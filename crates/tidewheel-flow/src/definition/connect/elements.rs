@@ -6,8 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
 
-use crate::compile::values_of;
-use crate::definition::{Step, Work};
+use crate::definition::{Step, Work, values_of};
 use crate::language::template::{Context, Reference};
 use crate::language::tree::Tree;
 

@@ -1,6 +1,6 @@
 //! What a step is done for: the elements of a list, or the combinations of a matrix, and what each is called.
 //!
-//! Which tasks come of them is in `expand`.
+//! Which tasks come of them is the business of `compile`.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::definition::{Flow, Foreach, ForeachList, Matrix, Step, Work};
+use super::{Flow, Foreach, ForeachList, Matrix, Step, Work};
 use crate::language::problem::{Problem, Problems};
 use crate::language::template::{Context, Reference};
 use crate::language::tree::{Leaf, RenderError, Tree, starts_with};
