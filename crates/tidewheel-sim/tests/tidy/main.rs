@@ -1,9 +1,10 @@
-//! The rules of the house that a program can check: arrows between crates, sizes, signs, words.
+//! The rules of the house that a program can check: arrows between crates and rooms, sizes, signs, words.
 //!
 //! What formatting and lints check is left to them. Each test lists everything that is wrong at once.
 #![allow(clippy::unwrap_used, reason = "what cannot be read fails the test")]
 
 mod arrows;
+mod rooms;
 mod secrets;
 mod sources;
 mod walk;

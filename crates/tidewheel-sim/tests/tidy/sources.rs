@@ -88,7 +88,7 @@ impl Source {
     }
 
     /// The lines before tests that stand in the file.
-    fn own(&self) -> &[String] {
+    pub fn own(&self) -> &[String] {
         let start = self.lines.windows(2).position(|pair| {
             pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod ") && pair[1].ends_with('{')
         });
