@@ -1,6 +1,7 @@
 //! Whether the walk of one step in `ARCHITECTURE.md` leads where it says, and is as long as it says.
 //!
-//! That its functions call each other in this order is for whoever reads along.
+//! That its functions call each other in this order is for whoever reads along; here it is only looked
+//! whether each one is named where the walk comes from.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -43,15 +44,55 @@ impl Row {
         })
     }
 
-    /// The functions it names, each with its file below `src`.
-    fn functions(&self) -> Vec<(String, String)> {
-        let quoted = self.hops.iter().flat_map(|hop| hop.split('`').skip(1).step_by(2));
-        let pairs = quoted.filter_map(|it| it.split_once(": "));
-        pairs
-            .flat_map(|(file, names)| names.split(", ").map(move |name| (file, name)))
-            .map(|(file, name)| (file.to_owned(), name.to_owned()))
-            .collect()
+    /// The functions that its hops name, each with the number of its hop and its file below `src`.
+    fn functions(&self) -> Vec<(usize, String, String)> {
+        let mut functions = Vec::new();
+        for (hop, text) in (self.first..).zip(&self.hops) {
+            let pairs = text.split('`').skip(1).step_by(2).filter_map(|it| it.split_once(": "));
+            functions.extend(pairs.flat_map(|(file, names)| {
+                names.split(", ").map(move |name| (hop, file.to_owned(), name.to_owned()))
+            }));
+        }
+        functions
     }
+}
+
+/// A function of the walk that is there.
+struct Station<'s> {
+    hop: usize,
+    file: &'s Source,
+    name: String,
+}
+
+/// All functions of the walk in their order, and those that are not where it says.
+fn stations(sources: &[Source]) -> (Vec<Station<'_>>, Vec<String>) {
+    let by_path: BTreeMap<&str, &Source> =
+        sources.iter().map(|source| (source.path.as_str(), source)).collect();
+    let (mut stations, mut missing) = (Vec::new(), Vec::new());
+    for row in walk().0 {
+        for (hop, file, name) in row.functions() {
+            let mut files = row.crates.iter().filter_map(|in_crate| {
+                by_path.get(format!("{in_crate}/src/{file}").as_str()).copied()
+            });
+            let has_it = |it: &&Source| it.functions().iter().any(|it| it.name == name);
+            match files.find(has_it) {
+                Some(file) => stations.push(Station { hop, file, name }),
+                None => missing.push(format!("{hop}: {file}: {name}")),
+            }
+        }
+    }
+    (stations, missing)
+}
+
+/// Whether a file names a function, except where it declares one.
+fn mentions(source: &Source, name: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    source.own().iter().filter(|line| !line.trim_start().starts_with("//")).any(|line| {
+        line.match_indices(name).any(|(at, _)| {
+            let (before, after) = (&line[..at], &line[at + name.len()..]);
+            !before.ends_with(is_part) && !after.starts_with(is_part) && !before.ends_with("fn ")
+        })
+    })
 }
 
 /// The rows, and the sentence that counts them.
@@ -66,25 +107,27 @@ fn walk() -> (Vec<Row>, String) {
 #[test]
 fn every_function_of_the_walk_is_where_it_says() {
     let sources = sources();
-    let by_path: BTreeMap<&str, &Source> =
-        sources.iter().map(|source| (source.path.as_str(), source)).collect();
-    let (rows, _) = walk();
-    let mut seen = 0;
-    let mut wrong = Vec::new();
-    for row in &rows {
-        for (file, name) in row.functions() {
-            seen += 1;
-            let is_there = row.crates.iter().any(|in_crate| {
-                let source = by_path.get(format!("{in_crate}/src/{file}").as_str());
-                source.is_some_and(|it| it.functions().iter().any(|it| it.name == name))
-            });
-            if !is_there {
-                wrong.push(format!("{}–{}: {file}: {name}", row.first, row.last));
-            }
+    let (stations, missing) = stations(&sources);
+    assert!(stations.len() > 100, "only {} functions were found", stations.len());
+    assert_none("functions of the walk that are not there", missing);
+}
+
+/// Inside a hop a function is named where this hop or the one before has been; a hop may begin where the walk was
+/// long ago, because calls return.
+#[test]
+fn every_function_of_the_walk_is_named_where_it_comes_from() {
+    let sources = sources();
+    let (stations, _) = stations(&sources);
+    let mut lost = Vec::new();
+    for (place, Station { hop, file, name }) in stations.iter().enumerate().skip(1) {
+        let before = &stations[..place];
+        let begins = before.last().is_some_and(|last| last.hop != *hop);
+        let mut near = before.iter().filter(|it| begins || it.hop + 1 >= *hop);
+        if !near.any(|it| mentions(it.file, name)) {
+            lost.push(format!("{hop}: {}: {name}", file.path));
         }
     }
-    assert!(seen > 100, "only {seen} functions were found");
-    assert_none("functions of the walk that are not there", wrong);
+    assert_none("functions of the walk that nobody calls who was there before", lost);
 }
 
 #[test]
