@@ -169,6 +169,30 @@ fn a_killed_run_leaves_its_place_and_one_that_waited_finds_its_own_again() {
 }
 
 #[test]
+fn who_waits_goes_on_waiting_when_a_killed_run_is_resumed() {
+    let scratch = Scratch::new("group-queue-one-resumed");
+    let file = flow(&scratch, "queue-one");
+    let first = start(&scratch, &file, "a");
+    scratch.wait_for("held-a");
+    let first_id = last_run_id(&scratch);
+    first.signal("KILL");
+    let second = start(&scratch, &file, "b");
+    scratch.wait_for("held-b");
+    let third = start(&scratch, &file, "c");
+    wait_until("the third waits", || count(&scratch, "waiting") == 1);
+    let again = scratch.start(&["resume", &first_id]);
+    wait_until("both wait", || count(&scratch, "waiting") == 2);
+    // Who waits looks several times before the second lets go.
+    ends_with(start(&scratch, &file, "d"), 5);
+    for who in ["a", "b", "c"] {
+        let_go(&scratch, who);
+    }
+    ends_with(second, 0);
+    ends_with(again, 0);
+    ends_with(third, 0);
+}
+
+#[test]
 fn the_name_of_a_group_needs_params_that_there_are() {
     let scratch = Scratch::new("group-wrong");
     let text = "

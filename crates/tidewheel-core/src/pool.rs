@@ -62,6 +62,17 @@ pub fn is_served(claims: &[Claim], wish: Claim, max: u32) -> bool {
     taken + u64::from(wish.units) <= u64::from(max)
 }
 
+/// How far a run that asks for a place has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// It asks for the first time, and its word says what it does.
+    New,
+    /// It was let into the line, and waits there or asks again because its process died.
+    InLine,
+    /// It had a place, and asks again because its process died.
+    Begun,
+}
+
 /// How a run stands in its concurrency group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlaceVerdict {
@@ -79,21 +90,28 @@ pub enum PlaceVerdict {
 
 /// How a run stands that asks for a place among so many. `claims` are those of all others that live.
 ///
-/// One that was begun, and asks again because its process died, waits in any case: it came first.
+/// A word is about the run that arrives, like that of a schedule about the instant: who was let into the
+/// line stays there, whoever finds an older place in it later. Only `queue-newest` hears of those
+/// that arrive after it, as long as it has not begun.
 #[must_use]
-pub fn stand(claims: &[Claim], wish: Claim, max: u32, busy: Busy, is_begun: bool) -> PlaceVerdict {
+pub fn stand(claims: &[Claim], wish: Claim, max: u32, busy: Busy, stage: Stage) -> PlaceVerdict {
     if is_served(claims, wish, max) {
         return PlaceVerdict::Placed;
     }
-    let mut waiting = claims.iter().filter(|claim| !claim.is_held).map(|claim| claim.place);
-    match busy {
-        _ if is_begun => PlaceVerdict::Waits,
-        Busy::QueueAll => PlaceVerdict::Waits,
-        Busy::QueueOne if waiting.any(|place| place < wish.place) => PlaceVerdict::Refused,
-        Busy::QueueNewest if waiting.any(|place| place > wish.place) => PlaceVerdict::Replaced,
-        Busy::QueueOne | Busy::QueueNewest => PlaceVerdict::Waits,
-        Busy::Skip => PlaceVerdict::Refused,
-        Busy::Cancel => PlaceVerdict::Replaces(in_the_way(claims, wish, max)),
+    // Whose turn has come only has to look, and is as good as placed.
+    let waits = |claim: &&Claim| !claim.is_held && !is_served(claims, **claim, max);
+    let mut waiting = claims.iter().filter(waits);
+    match (stage, busy) {
+        (Stage::New | Stage::InLine, Busy::QueueNewest)
+            if waiting.any(|claim| claim.place > wish.place) =>
+        {
+            PlaceVerdict::Replaced
+        }
+        (Stage::InLine | Stage::Begun, _) => PlaceVerdict::Waits,
+        (Stage::New, Busy::QueueAll | Busy::QueueNewest) => PlaceVerdict::Waits,
+        (Stage::New, Busy::QueueOne) if waiting.next().is_none() => PlaceVerdict::Waits,
+        (Stage::New, Busy::QueueOne | Busy::Skip) => PlaceVerdict::Refused,
+        (Stage::New, Busy::Cancel) => PlaceVerdict::Replaces(in_the_way(claims, wish, max)),
     }
 }
 
@@ -121,31 +139,55 @@ mod tests {
     fn a_run_finds_a_place_or_does_as_its_word_says() {
         let (held, wish) = ([claim(1, true)], claim(2, false));
         for busy in Busy::ALL {
-            assert_eq!(stand(&[], wish, 1, busy, false), PlaceVerdict::Placed, "{busy:?}");
-            assert_eq!(stand(&held, wish, 2, busy, false), PlaceVerdict::Placed, "{busy:?}");
-            assert_eq!(stand(&held, wish, 1, busy, true), PlaceVerdict::Waits, "{busy:?}");
+            assert_eq!(stand(&[], wish, 1, busy, Stage::New), PlaceVerdict::Placed, "{busy:?}");
+            assert_eq!(stand(&held, wish, 2, busy, Stage::New), PlaceVerdict::Placed, "{busy:?}");
+            assert_eq!(stand(&held, wish, 1, busy, Stage::Begun), PlaceVerdict::Waits, "{busy:?}");
         }
-        assert_eq!(stand(&held, wish, 1, Busy::QueueAll, false), PlaceVerdict::Waits);
-        assert_eq!(stand(&held, wish, 1, Busy::QueueOne, false), PlaceVerdict::Waits);
-        assert_eq!(stand(&held, wish, 1, Busy::QueueNewest, false), PlaceVerdict::Waits);
-        assert_eq!(stand(&held, wish, 1, Busy::Skip, false), PlaceVerdict::Refused);
-        assert_eq!(stand(&held, wish, 1, Busy::Cancel, false), PlaceVerdict::Replaces(vec![1]));
+        let verdict = |busy| stand(&held, wish, 1, busy, Stage::New);
+        assert_eq!(verdict(Busy::QueueAll), PlaceVerdict::Waits);
+        assert_eq!(verdict(Busy::QueueOne), PlaceVerdict::Waits);
+        assert_eq!(verdict(Busy::QueueNewest), PlaceVerdict::Waits);
+        assert_eq!(verdict(Busy::Skip), PlaceVerdict::Refused);
+        assert_eq!(verdict(Busy::Cancel), PlaceVerdict::Replaces(vec![1]));
     }
 
     #[test]
     fn only_the_first_or_the_newest_waits_and_only_who_is_in_the_way_is_cancelled() {
         let line = [claim(1, true), claim(2, true), claim(4, false)];
-        let verdict = |place, busy| stand(&line, claim(place, false), 2, busy, false);
-        assert_eq!(verdict(3, Busy::QueueNewest), PlaceVerdict::Replaced);
-        assert_eq!(verdict(5, Busy::QueueNewest), PlaceVerdict::Waits);
-        assert_eq!(verdict(3, Busy::QueueOne), PlaceVerdict::Waits);
-        assert_eq!(verdict(5, Busy::QueueOne), PlaceVerdict::Refused);
-        assert_eq!(
-            stand(&line, claim(3, false), 2, Busy::Cancel, false),
-            PlaceVerdict::Replaces(vec![1])
-        );
+        let verdict = |place, busy, stage| stand(&line, claim(place, false), 2, busy, stage);
+        let (newest, cancel) = (Busy::QueueNewest, Busy::Cancel);
+        assert_eq!(verdict(3, newest, Stage::InLine), PlaceVerdict::Replaced);
+        assert_eq!(verdict(5, newest, Stage::New), PlaceVerdict::Waits);
+        assert_eq!(verdict(5, Busy::QueueOne, Stage::New), PlaceVerdict::Refused);
+        let first = PlaceVerdict::Replaces(vec![1]);
+        assert_eq!(verdict(3, cancel, Stage::New), first);
         let all = PlaceVerdict::Replaces(vec![1, 2]);
-        assert_eq!(stand(&line, claim(5, false), 2, Busy::Cancel, false), all);
+        assert_eq!(verdict(5, cancel, Stage::New), all);
+    }
+
+    #[test]
+    fn who_is_in_the_line_stays_there_when_an_older_run_comes_back() {
+        // The first was killed and asks again: its place is before that of the one that waits.
+        let line = [claim(1, false), claim(2, true)];
+        for busy in [Busy::QueueAll, Busy::QueueOne, Busy::QueueNewest] {
+            let verdict = stand(&line, claim(3, false), 1, busy, Stage::InLine);
+            assert_eq!(verdict, PlaceVerdict::Waits, "{busy:?}");
+        }
+        let next = stand(&line, claim(4, false), 1, Busy::QueueOne, Stage::New);
+        assert_eq!(next, PlaceVerdict::Refused, "two wait");
+    }
+
+    #[test]
+    fn whose_turn_has_come_does_not_wait_although_it_has_not_looked() {
+        let verdict = |line: &[Claim], place, stage| {
+            stand(line, claim(place, false), 1, Busy::QueueOne, stage)
+        };
+        // The one that had the place has left, and nobody has looked since.
+        let line = [claim(2, false)];
+        assert_eq!(verdict(&[], 2, Stage::InLine), PlaceVerdict::Placed);
+        assert_eq!(verdict(&line, 3, Stage::New), PlaceVerdict::Waits, "it is the first that does");
+        let line = [claim(2, false), claim(3, false)];
+        assert_eq!(verdict(&line, 4, Stage::New), PlaceVerdict::Refused, "now one waits");
     }
 
     fn held(claims: &[Claim], owner: u128) -> u32 {

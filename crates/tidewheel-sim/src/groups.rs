@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use tidewheel::store::Placement;
 use tidewheel_core::id::RunId;
-use tidewheel_core::pool::{self, Claim, PlaceVerdict};
+use tidewheel_core::pool::{self, Claim, PlaceVerdict, Stage};
 use tidewheel_core::spec::{Busy, RunGroup};
 
 use crate::random::Random;
@@ -30,7 +30,7 @@ struct Member {
     group: String,
     process: u128,
     claim: Claim,
-    is_begun: bool,
+    stage: Stage,
     lives: bool,
 }
 
@@ -60,32 +60,35 @@ impl Groups {
             return Placement::Taken { holders: Vec::new() };
         }
         let known = self.members.iter().position(|member| member.claim.owner == run.0);
-        let is_new = known.is_none();
         let mut own = match known {
             Some(place) => self.members.remove(place),
             None => {
                 self.places += 1;
                 let claim = Claim { place: self.places, owner: run.0, units: 1, is_held: false };
                 let group = group.name.to_string();
-                Member { group, process, claim, is_begun: false, lives: true }
+                Member { group, process, claim, stage: Stage::New, lives: true }
             }
         };
-        own.is_begun |= std::mem::take(&mut own.claim.is_held);
+        own.claim.is_held = false;
         let others = self.members.iter().filter(|other| other.lives && other.group == own.group);
         let claims: Vec<Claim> = others.map(|other| other.claim).collect();
         let holders = claims.iter().filter(|claim| claim.is_held).map(|claim| RunId(claim.owner));
         let holders: Vec<RunId> = holders.collect();
-        match pool::stand(&claims, own.claim, group.max, group.busy, own.is_begun) {
+        match pool::stand(&claims, own.claim, group.max, group.busy, own.stage) {
             PlaceVerdict::Replaced => return Placement::Refused { replaced: true },
             PlaceVerdict::Refused => return Placement::Refused { replaced: false },
             PlaceVerdict::Placed => own.claim.is_held = true,
             PlaceVerdict::Waits => {}
-            PlaceVerdict::Replaces(owners) if is_new => {
+            PlaceVerdict::Replaces(owners) => {
                 self.replaced.extend(owners.into_iter().map(RunId));
             }
-            PlaceVerdict::Replaces(_) => {}
         }
         let is_placed = own.claim.is_held;
+        own.stage = match own.stage {
+            _ if is_placed => Stage::Begun,
+            Stage::New => Stage::InLine,
+            known => known,
+        };
         self.members.push(own);
         if is_placed { Placement::Given } else { Placement::Taken { holders } }
     }

@@ -3,7 +3,8 @@
 //!
 //! After every event it is looked at everything that runs, also what is left of processes that were
 //! killed: never do the attempts together use more units than there are, and never do more runs of a
-//! group go on than may. What one scheduler promises
+//! group go on than may. Who was let into the line of a group is never refused later, except
+//! for a newer run by `queue-newest`. What one scheduler promises
 //! for itself is checked in [`crate::world`].
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel::engine::{Engine, Places, Shares};
-use tidewheel::store::{Settled, Store as _};
+use tidewheel::store::{Placement, Settled, Store as _};
 use tidewheel_core::decision::{Action, Outputs, Start};
 use tidewheel_core::graph::Graph;
 use tidewheel_core::id::{AttemptId, RunId};
@@ -47,6 +48,8 @@ pub struct Played {
     pub recoveries: u64,
     /// Runs that were replaced by a newer one of their group.
     pub replaced: u64,
+    /// Runs that were not let into the line of their group.
+    pub refused: u64,
     /// What went wrong.
     pub failure: Option<String>,
 }
@@ -87,6 +90,8 @@ struct Neighbours {
     processes: Vec<Process>,
     needs: BTreeMap<RunId, Vec<(Arc<str>, u32)>>,
     groups: BTreeMap<RunId, Arc<str>>,
+    /// Runs that were told to wait for their places, or given them.
+    accepted: BTreeSet<RunId>,
     next_run: u128,
     played: Played,
 }
@@ -121,6 +126,7 @@ impl Neighbours {
             folder: Folder::default(),
             needs: BTreeMap::new(),
             groups: BTreeMap::new(),
+            accepted: BTreeSet::new(),
             next_run: 0,
             played: Played::default(),
         }
@@ -329,6 +335,16 @@ impl Neighbours {
         process.answers.extend(process.places.answers());
         for (run, group) in process.places.due() {
             let placement = self.folder.groups.place(process.owner, run, &group);
+            match &placement {
+                Placement::Given | Placement::Taken { .. } => {
+                    self.accepted.insert(run);
+                }
+                Placement::Refused { replaced: true } => {}
+                Placement::Refused { replaced: false } if self.accepted.contains(&run) => {
+                    return Err(format!("{run} was let into the line of its group, and refused"));
+                }
+                Placement::Refused { replaced: false } => self.played.refused += 1,
+            }
             process.answers.extend(process.places.placed(run, placement));
         }
         self.make_room(place)

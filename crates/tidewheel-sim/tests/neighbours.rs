@@ -13,10 +13,12 @@ fn what_is_shared_is_never_used_twice_and_all_comes_back() {
         sum.kills += played.kills;
         sum.recoveries += played.recoveries;
         sum.replaced += played.replaced;
+        sum.refused += played.refused;
     }
     // Each of these must have happened, or nothing is shown.
     assert!(sum.attempts > 3_000 && sum.waits > 300, "{sum:?}");
     assert!(sum.kills > 50 && sum.recoveries > 15 && sum.replaced > 50, "{sum:?}");
+    assert!(sum.refused > 50, "{sum:?}");
 }
 
 #[test]

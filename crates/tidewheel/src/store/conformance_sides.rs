@@ -9,12 +9,12 @@ use std::time::Duration;
 use tidewheel_core::decision::Start;
 use tidewheel_core::id::{RunId, TaskId};
 use tidewheel_core::input::{Command, Failure, Input, Outcome};
-use tidewheel_core::spec::{LimitSpec, QueueSpec, RunSpec};
+use tidewheel_core::spec::{Busy, Config, LimitSpec, QueueSpec, RunGroup, RunSpec};
 use tidewheel_core::task::{Reason, TaskState};
 
 use super::conformance::{Opener, ask, at, ended, open, spec, starts, submit, tell};
 use super::{
-    Answer, AttemptRecord, LogFile, Outbox, OutputRecord, OutputValue, Placement, Reader,
+    Answer, AttemptRecord, Commons, LogFile, Outbox, OutputRecord, OutputValue, Placement, Reader,
     RecordedOutcome, Records, RunCommand, RunFilter, RunKind, Sent, Settled, StoreError,
     TaskAnswer, durations,
 };
@@ -354,12 +354,11 @@ fn questions_are_answered_or_taken_back(outbox: &(dyn Outbox + Sync), opener: &O
 pub fn exercise_commons(make: impl Fn() -> Box<dyn Fn(&str) -> Box<dyn super::Store>>) {
     units_are_first_come_first_served_and_freed_by_death(&*make());
     places_of_a_group_are_given_in_turn(&*make());
+    who_is_in_the_line_of_a_group_is_never_refused(&*make());
 }
 
-fn units_are_first_come_first_served_and_freed_by_death(
-    opener: &dyn Fn(&str) -> Box<dyn super::Store>,
-) {
-    let (mut one, mut other) = (opener("one"), opener("other"));
+fn units_are_first_come_first_served_and_freed_by_death(shards: Shards<'_>) {
+    let (mut one, mut other) = (shards("one"), shards("other"));
     one.take_tenure().unwrap();
     other.take_tenure().unwrap();
     let (mut first, mut second) = (one.commons().unwrap(), other.commons().unwrap());
@@ -380,26 +379,64 @@ fn units_are_first_come_first_served_and_freed_by_death(
     assert_eq!(second.settle("gpu", 1, 1).unwrap(), Settled::Granted, "the dead have nothing");
 }
 
-fn places_of_a_group_are_given_in_turn(opener: &dyn Fn(&str) -> Box<dyn super::Store>) {
-    let group = tidewheel_core::spec::RunGroup {
-        name: Arc::from("deploy"),
-        max: 1,
-        busy: tidewheel_core::spec::Busy::QueueAll,
-    };
-    let run = |name: &str, id: u128| {
-        let config = tidewheel_core::spec::Config::default();
-        let mut engine = Engine::open(config, opener(name), at(0)).unwrap();
-        let mut asked = spec();
-        asked.options.group = Some(group.clone());
-        let command = Command::SubmitRun { id: RunId(id), spec: Arc::new(asked) };
-        engine.turn(at(1), [Input::Command(command)]).unwrap();
-        let commons = engine.commons().unwrap();
-        (engine, commons)
-    };
-    let ((_one, mut first), (_other, mut second)) = (run("one", 1), run("other", 2));
+type Shards<'a> = &'a dyn Fn(&str) -> Box<dyn super::Store>;
+
+/// The group `deploy`, in which one run goes on at once.
+fn deploy(busy: Busy) -> RunGroup {
+    RunGroup { name: Arc::from("deploy"), max: 1, busy }
+}
+
+/// A scheduler, with what it has left to do if it was there before, and its way to the others.
+fn scheduler(shards: Shards<'_>, name: &str) -> (Engine, Box<dyn Commons>) {
+    let mut engine = Engine::open(Config::default(), shards(name), at(0)).unwrap();
+    let commons = engine.commons().unwrap();
+    (engine, commons)
+}
+
+/// One that has a run of a group.
+fn begun(shards: Shards<'_>, name: &str, id: u128, group: &RunGroup) -> (Engine, Box<dyn Commons>) {
+    let (mut engine, commons) = scheduler(shards, name);
+    let mut asked = spec();
+    asked.options.group = Some(group.clone());
+    let command = Command::SubmitRun { id: RunId(id), spec: Arc::new(asked) };
+    engine.turn(at(1), [Input::Command(command)]).unwrap();
+    (engine, commons)
+}
+
+fn places_of_a_group_are_given_in_turn(shards: Shards<'_>) {
+    let group = deploy(Busy::QueueAll);
+    let (_one, mut first) = begun(shards, "one", 1, &group);
+    let (_other, mut second) = begun(shards, "other", 2, &group);
     assert_eq!(first.place(RunId(1), &group).unwrap(), Placement::Given);
     let taken = Placement::Taken { holders: vec![RunId(1)] };
     assert_eq!(second.place(RunId(2), &group).unwrap(), taken);
     first.leave(RunId(1)).unwrap();
     assert_eq!(second.place(RunId(2), &group).unwrap(), Placement::Given);
+}
+
+fn who_is_in_the_line_of_a_group_is_never_refused(shards: Shards<'_>) {
+    let group = deploy(Busy::QueueOne);
+    let refused = Placement::Refused { replaced: false };
+    let taken = |id: u128| Placement::Taken { holders: vec![RunId(id)] };
+    let (killed, mut first) = begun(shards, "one", 1, &group);
+    assert_eq!(first.place(RunId(1), &group).unwrap(), Placement::Given);
+    drop((first, killed));
+    let (_second, mut second) = begun(shards, "two", 2, &group);
+    assert_eq!(second.place(RunId(2), &group).unwrap(), Placement::Given, "the first is dead");
+    let (_third, mut third) = begun(shards, "three", 3, &group);
+    assert_eq!(third.place(RunId(3), &group).unwrap(), taken(2));
+    let (_first, mut first) = scheduler(shards, "one");
+    assert_eq!(first.place(RunId(1), &group).unwrap(), taken(2), "it was begun, and waits");
+    for _ in 0..2 {
+        assert_eq!(third.place(RunId(3), &group).unwrap(), taken(2), "it stays in the line");
+    }
+    let (_fourth, mut fourth) = begun(shards, "four", 4, &group);
+    assert_eq!(fourth.place(RunId(4), &group).unwrap(), refused, "others wait");
+    second.leave(RunId(2)).unwrap();
+    assert_eq!(third.place(RunId(3), &group).unwrap(), Placement::Taken { holders: vec![] });
+    assert_eq!(first.place(RunId(1), &group).unwrap(), Placement::Given, "its place is older");
+    first.leave(RunId(1)).unwrap();
+    // Nobody has looked yet whose turn it is: the third does not wait any more.
+    assert_eq!(fourth.place(RunId(4), &group).unwrap(), Placement::Taken { holders: vec![] });
+    assert_eq!(third.place(RunId(3), &group).unwrap(), Placement::Given);
 }

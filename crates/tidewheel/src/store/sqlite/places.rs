@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use tidewheel_core::id::RunId;
-use tidewheel_core::pool::{self, Claim, PlaceVerdict};
+use tidewheel_core::pool::{self, Claim, PlaceVerdict, Stage};
 use tidewheel_core::spec::RunGroup;
 
 use super::changes::blob;
@@ -65,7 +65,7 @@ struct Member {
     claim: Claim,
     shard: String,
     most: u32,
-    is_begun: bool,
+    stage: Stage,
 }
 
 impl Claims {
@@ -75,10 +75,7 @@ impl Claims {
         // A look is cheap and keeps nobody waiting who writes.
         let (own, others) = self.members(&pool, run)?;
         if let Some(own) = own.filter(|own| !own.claim.is_held)
-            && matches!(
-                standing(&own, &others, group),
-                PlaceVerdict::Waits | PlaceVerdict::Replaces(_)
-            )
+            && standing(&own, &others, group) == PlaceVerdict::Waits
         {
             return Ok(Placement::Taken { holders: holders(&others) });
         }
@@ -87,8 +84,7 @@ impl Claims {
 
     fn find_place(&self, pool: &str, run: RunId, group: &RunGroup) -> rusqlite::Result<Placement> {
         let (own, others) = self.members(pool, run)?;
-        let is_new = own.is_none();
-        if is_new && !self.is_live(run)? {
+        if own.is_none() && !self.is_live(run)? {
             // It has ended meanwhile, and is about to leave.
             return Ok(Placement::Taken { holders: Vec::new() });
         }
@@ -99,14 +95,13 @@ impl Claims {
         self.connection.prepare_cached(sql)?.execute([pool])?;
         let is_refused = matches!(standing, PlaceVerdict::Replaced | PlaceVerdict::Refused);
         if !is_refused {
-            self.write_member(pool, run, &own, (standing == PlaceVerdict::Placed, is_new))?;
+            self.write_member(pool, run, &own, standing == PlaceVerdict::Placed)?;
         }
         Ok(match standing {
             PlaceVerdict::Placed => Placement::Given,
             PlaceVerdict::Waits => Placement::Taken { holders: holders(&others) },
             PlaceVerdict::Replaces(owners) => {
-                // Once: whoever comes later does not stand before it.
-                for owner in owners.into_iter().filter(|_| is_new) {
+                for owner in owners {
                     self.replace(RunId(owner))?;
                 }
                 Placement::Taken { holders: holders(&others) }
@@ -131,10 +126,10 @@ impl Claims {
         pool: &str,
         run: RunId,
         member: &Member,
-        (is_placed, is_new): (bool, bool),
+        is_placed: bool,
     ) -> rusqlite::Result<()> {
-        let is_begun = member.is_begun || is_placed;
-        if is_new {
+        let is_begun = member.stage == Stage::Begun || is_placed;
+        if member.stage == Stage::New {
             let sql = "INSERT INTO claims (pool, shard, units, held, most, run_id, begun)
                 SELECT ?1, id, 1, ?3, ?4, ?5, ?6 FROM shards WHERE name = ?2";
             let values = params![pool, self.shard, is_placed, member.most, blob(run), is_begun];
@@ -174,13 +169,12 @@ impl Claims {
 impl Member {
     fn new(run: RunId, group: &RunGroup) -> Self {
         let claim = Claim { place: u64::MAX, owner: run.0, units: 1, is_held: false };
-        Self { claim, shard: String::new(), most: group.max, is_begun: false }
+        Self { claim, shard: String::new(), most: group.max, stage: Stage::New }
     }
 
     /// One that had its place when its process died, and waits for it again.
     fn asking_again(self) -> Self {
-        let is_begun = self.is_begun || self.claim.is_held;
-        Self { claim: Claim { is_held: false, ..self.claim }, is_begun, ..self }
+        Self { claim: Claim { is_held: false, ..self.claim }, ..self }
     }
 }
 
@@ -188,7 +182,7 @@ impl Member {
 fn standing(own: &Member, others: &[Member], group: &RunGroup) -> PlaceVerdict {
     let claims: Vec<Claim> = others.iter().map(|other| other.claim).collect();
     let most = others.iter().map(|other| other.most).min().unwrap_or(group.max).min(group.max);
-    pool::stand(&claims, own.claim, most, group.busy, own.is_begun)
+    pool::stand(&claims, own.claim, most, group.busy, own.stage)
 }
 
 fn holders(members: &[Member]) -> Vec<RunId> {
@@ -209,7 +203,8 @@ fn read_members(connection: &Connection, pool: &str) -> rusqlite::Result<Vec<Mem
             units: 1,
             is_held: row.get(2)?,
         };
-        Ok(Member { claim, shard: row.get(3)?, most: row.get(4)?, is_begun: row.get(5)? })
+        let stage = if row.get(5)? { Stage::Begun } else { Stage::InLine };
+        Ok(Member { claim, shard: row.get(3)?, most: row.get(4)?, stage })
     };
     statement.query_map([pool], read)?.collect()
 }
