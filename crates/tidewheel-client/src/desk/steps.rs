@@ -2,7 +2,7 @@
 //!
 //! What they came to is in [`super::view`]; how a picture looks is the business of `tidewheel-picture`.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value as Json;
 use tidewheel::TaskState;
@@ -120,6 +120,21 @@ impl LocalDesk {
     }
 }
 
+/// The tasks because of which a run took as long as it did, or has taken: each with the one before it.
+#[derive(Debug, Default)]
+struct Critical(BTreeMap<u32, Option<u32>>);
+
+impl Critical {
+    fn has(&self, task: u32) -> bool {
+        self.0.contains_key(&task)
+    }
+
+    /// Whether the way goes from one to the other: two that are on it may be joined by a short cut beside it.
+    fn leads(&self, from: u32, to: u32) -> bool {
+        self.0.get(&to) == Some(&Some(from))
+    }
+}
+
 /// The step to look at first: one that failed, else one that runs, else one that has all it needs and waits.
 fn first_of_interest<'a>(listed: &[StepView<'a>]) -> Option<&'a TaskSummary> {
     let of = |state: StepState| {
@@ -145,7 +160,7 @@ impl RunView {
     fn steps_of(
         &self,
         listed: &[StepView<'_>],
-        critical: &BTreeSet<u32>,
+        critical: &Critical,
         elements: &HashMap<String, Json>,
         wish: &StepsWish,
         tried: &BTreeMap<u32, Vec<AttemptTimes>>,
@@ -169,7 +184,7 @@ impl RunView {
         let shown = meant.iter().skip(wish.from as usize).take(wish.limit as usize);
         let steps = shown.map(|(place, step)| {
             let mut row = self.row(*place, step, tried.get(&step.task.index));
-            row.critical = critical.contains(&step.task.index);
+            row.critical = critical.has(step.task.index);
             row.element = elements.get(&step.task.name).cloned();
             row
         });
@@ -210,9 +225,9 @@ impl RunView {
         Some(ends?.into_iter().max().unwrap_or(self.detail.summary.accepted_at))
     }
 
-    /// The tasks because of which the run took as long as it did, or has taken: from the one that ended last, back
-    /// through what each of them had to wait for longest.
-    fn critical(&self) -> BTreeSet<u32> {
+    /// What decided how long the run took: from the task that ended last, back through what each of them had to wait for
+    /// longest.
+    fn critical(&self) -> Critical {
         let tasks = &self.detail.tasks;
         let now = wall_clock();
         let end = |task: &TaskSummary| match step_state(task.state) {
@@ -224,16 +239,17 @@ impl RunView {
             let known = among.filter_map(|task| Some((end(task)?, task.index)));
             known.max().map(|(_, index)| index)
         };
-        let mut path = BTreeSet::new();
+        let mut path = BTreeMap::new();
         let mut next = last(&mut tasks.iter());
-        while let Some(index) = next.filter(|index| path.insert(*index)) {
+        while let Some(index) = next.filter(|index| !path.contains_key(index)) {
             let after = &tasks[index as usize].after;
             next = last(&mut after.iter().filter_map(|before| tasks.get(*before as usize)));
+            path.insert(index, next);
         }
-        path
+        Critical(path)
     }
 
-    fn picture_of(&self, shown: &[StepView<'_>], critical: &BTreeSet<u32>) -> Picture {
+    fn picture_of(&self, shown: &[StepView<'_>], critical: &Critical) -> Picture {
         let mut picture = Picture::new();
         let mut places: HashMap<u32, usize> = HashMap::new();
         for StepView { task, .. } in shown {
@@ -245,7 +261,7 @@ impl RunView {
             if let Some(group) = group_of(&task.name) {
                 vertex = vertex.grouped(group);
             }
-            if critical.contains(&task.index) {
+            if critical.has(task.index) {
                 vertex = vertex.critical();
             }
             places.insert(task.index, picture.add(vertex));
@@ -256,7 +272,7 @@ impl RunView {
                     continue;
                 };
                 let mut edge = Edge::new(from, to);
-                if critical.contains(before) && critical.contains(&task.index) {
+                if critical.leads(*before, task.index) {
                     edge = edge.critical();
                 }
                 picture.add_edge(edge);
@@ -277,8 +293,10 @@ impl RunView {
     /// What a step does and how long it took.
     fn detail_of(&self, task: &TaskSummary) -> Option<String> {
         let kind = self.definition.work_of(&task.name);
+        // What was skipped took no time: that it is not needed was found out by looking.
+        let is_done = |_: &(Timestamp, Timestamp)| task.state != TaskState::Skipped;
         let (began, ended) = self.times_of(task);
-        let time = began.zip(ended).map(|(from, to)| span(to.since(from)));
+        let time = began.zip(ended).filter(is_done).map(|(from, to)| span(to.since(from)));
         let known: Vec<&str> = [kind, time.as_deref()].into_iter().flatten().collect();
         (!known.is_empty()).then(|| known.join(" · "))
     }
