@@ -1,4 +1,4 @@
-//! What is told of runs beside how they stand: what decided how long they took.
+//! What is told of runs beside how they stand: what decided how long they took, when they began.
 //!
 //! Which of it is on which page is tried in `tidewheel-server` and in a browser.
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
@@ -7,7 +7,9 @@ mod scene;
 
 use scene::Scene;
 use serde_json::Value as Json;
+use tidewheel_client::api::StartWish;
 use tidewheel_client::desk::LocalDesk;
+use tidewheel_client::house::{House, HouseOptions};
 
 /// A short cut leads from the first to the last of those that decided.
 const SHORT_CUT: &str = "
@@ -17,6 +19,18 @@ flow:
   - { name: beside, wait: 1ms, depends_on: [fetch] }
   - { name: summary, wait: 1ms, depends_on: [fetch, build, beside] }
   - { name: never, wait: 1ms, depends_on: [beside], when: 'false' }
+";
+
+/// Two that look for something outside, one that has not begun to, and what comes after them.
+const LOOKS: &str = "
+flow:
+  - { name: ask, wait: { approval: 'now?', every: 10ms } }
+  - { name: arrives, wait: { file: not-there, every: 10ms } }
+  - { name: later, wait: 1h }
+  - { name: again, wait: { approval: 'and now?', every: 10ms }, depends_on: [later] }
+  - { name: then, wait: 1ms, depends_on: [ask] }
+  - { name: last, wait: 1ms, depends_on: [then] }
+  - { name: after-again, wait: 1ms, depends_on: [again] }
 ";
 
 fn picture(desk: &LocalDesk, run: &str) -> Json {
@@ -52,4 +66,44 @@ fn what_was_skipped_took_no_time() {
     };
     assert_eq!(detail("never"), "wait");
     assert!(detail("build").starts_with("wait · "), "{}", detail("build"));
+}
+
+/// A run of [`LOOKS`] in a house, of which both that look have looked several times.
+async fn looking(scene: &Scene) -> (House, String) {
+    let flows = scene.path.join("flows");
+    std::fs::create_dir_all(&flows).unwrap();
+    std::fs::write(flows.join("looks.yaml"), LOOKS).unwrap();
+    let mut options = HouseOptions::new();
+    options.flows = Some(flows);
+    let house = House::open(scene.folder(), options).await.unwrap();
+    let wish = StartWish { flow: "looks".to_owned(), ..StartWish::default() };
+    let run = house.start(wish).await.unwrap().run_id;
+    for step in ["ask", "arrives"] {
+        let looks = async || {
+            let run = run.clone();
+            house.desk().here(move |desk| desk.find(&run)).await.unwrap()
+        };
+        while !looks().await.tasks.iter().any(|task| task.name == step && task.attempts > 2) {
+            tokio::task::yield_now().await;
+        }
+    }
+    (house, run)
+}
+
+#[test]
+fn a_run_begins_once_however_often_its_steps_look() {
+    let scene = Scene::new();
+    scene.runtime.block_on(async {
+        let (house, run) = looking(&scene).await;
+        let first = {
+            let run = run.clone();
+            let attempts = house.desk().here(move |desk| desk.attempts(&run, "ask"));
+            attempts.await.unwrap().attempts[0].started_at.unwrap()
+        };
+        let result = house.desk().here(move |desk| desk.result(&run)).await.unwrap();
+        assert!(result.started_at.unwrap() <= first, "{result:?} {first}");
+        let runs = house.desk().list(Default::default()).await.unwrap().runs;
+        assert_eq!(runs[0].started_at, result.started_at);
+        house.close(std::time::Duration::ZERO).await;
+    });
 }

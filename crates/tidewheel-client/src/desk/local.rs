@@ -310,9 +310,10 @@ impl LocalDesk {
         self.completed(view, view.document_of(listed, elements, &logs, Surface::Command))
     }
 
-    /// The same with the files it left, and the schedule that made it.
+    /// The same with when it began, the files it left, and the schedule that made it.
     fn completed(&self, view: &RunView, mut result: RunResult) -> Result<RunResult, DeskError> {
         let run = &view.detail.summary;
+        result.started_at = run.started_at.or_else(|| self.first_start(run));
         let left = self.left_in(run.id)?;
         result.artifacts = left.iter().flat_map(super::artifacts::lines).collect();
         if let Some(origin) = result.origin.as_mut().filter(|it| it.by == OriginWord::Schedule) {

@@ -155,12 +155,6 @@ impl RunView {
         newest.filter(|_| task.reason == Reason::Condition)?.code
     }
 
-    /// When its first attempt started. The row of a run that has not ended does not say.
-    fn started_at(&self) -> Option<Timestamp> {
-        let started = self.detail.tasks.iter().filter_map(|task| task.started_at).min();
-        started.or(self.detail.summary.started_at)
-    }
-
     /// The result as a document, in the words of a surface. `logs` is the folder of what steps wrote.
     #[must_use]
     pub fn document(&self, logs: &Path, at: Surface) -> RunResult {
@@ -193,7 +187,7 @@ impl RunView {
             flow: summary.name.clone(),
             state: self.state(),
             accepted_at: summary.accepted_at,
-            started_at: self.started_at(),
+            started_at: summary.started_at,
             ended_at: summary.ended_at,
             reason: self.run_reason(),
             tags: self.definition.tags(),

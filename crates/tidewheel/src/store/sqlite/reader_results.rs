@@ -81,7 +81,10 @@ impl Reader {
     /// As [`Reader::runs`].
     pub fn first_start(&self, place: i64) -> Result<Option<Timestamp>, FolderError> {
         self.read(|connection| {
-            let sql = "SELECT MIN(started_at) FROM tasks WHERE seq = ?1";
+            // The row of a task has when its newest attempt started.
+            let sql = "SELECT MIN(at) FROM (SELECT MIN(started_at) AS at FROM tasks WHERE seq = ?1
+                UNION ALL SELECT MIN(started_at) FROM attempts
+                    WHERE run_id = (SELECT run_id FROM live_runs WHERE seq = ?1))";
             let mut statement = connection.prepare_cached(sql)?;
             Ok(statement.query_row([place], |row| instant(row, 0))?)
         })
