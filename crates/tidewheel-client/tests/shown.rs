@@ -1,4 +1,4 @@
-//! What is told of runs beside how they stand: what decided how long they took, when they began.
+//! What is told of runs beside how they stand: what decided how long they took, when they began, what nobody can foresee.
 //!
 //! Which of it is on which page is tried in `tidewheel-server` and in a browser.
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
@@ -7,7 +7,7 @@ mod scene;
 
 use scene::Scene;
 use serde_json::Value as Json;
-use tidewheel_client::api::StartWish;
+use tidewheel_client::api::{Explained, StartWish};
 use tidewheel_client::desk::LocalDesk;
 use tidewheel_client::house::{House, HouseOptions};
 
@@ -104,6 +104,20 @@ fn a_run_begins_once_however_often_its_steps_look() {
         assert!(result.started_at.unwrap() <= first, "{result:?} {first}");
         let runs = house.desk().list(Default::default()).await.unwrap().runs;
         assert_eq!(runs[0].started_at, result.started_at);
+        house.close(std::time::Duration::ZERO).await;
+    });
+}
+
+#[test]
+fn nobody_knows_when_what_looks_outside_ends_nor_when_what_comes_after_it_starts() {
+    let scene = Scene::new();
+    scene.runtime.block_on(async {
+        let (house, run) = looking(&scene).await;
+        let explained: Explained =
+            house.desk().here(move |desk| desk.explain(&run, None)).await.unwrap();
+        let told = explained.steps.iter().filter(|it| it.expected_start_seconds.is_some());
+        let told: Vec<&str> = told.map(|it| it.step.as_str()).collect();
+        assert_eq!(told, ["later", "again"]);
         house.close(std::time::Duration::ZERO).await;
     });
 }

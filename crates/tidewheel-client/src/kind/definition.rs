@@ -20,6 +20,11 @@ pub trait Definition: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether a task looks again and again for something of which nobody knows when it comes.
+    fn looks_outside(&self, _task: &str) -> bool {
+        false
+    }
+
     /// The time that passes before the attempt of a task that waits for it, which is part of what it does.
     fn waited_before(&self, _task: &str) -> Duration {
         Duration::ZERO

@@ -277,6 +277,10 @@ impl Definition for FlowDefinition {
         self.unusual().is_some_and(|flow| flow.is_wait(task))
     }
 
+    fn looks_outside(&self, task: &str) -> bool {
+        self.unusual().is_some_and(|flow| flow.looks_outside(task))
+    }
+
     fn waited_before(&self, task: &str) -> Duration {
         self.unusual().map_or(Duration::ZERO, |flow| flow.waited_before(task))
     }

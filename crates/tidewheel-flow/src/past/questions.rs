@@ -152,6 +152,16 @@ impl Flow {
         place.is_some_and(|(_, step)| matches!(step.work, Work::Wait(_)))
     }
 
+    /// Whether a task looks again and again for something of which nobody knows when it comes.
+    #[must_use]
+    pub fn looks_outside(self: &Arc<Self>, task: &str) -> bool {
+        let worker = self.worker(task);
+        match worker.as_ref().map(|(_, step)| &step.work) {
+            Some(Work::Wait(wait)) => !matches!(wait.what, WaitFor::Time(_) | WaitFor::Instant(_)),
+            _ => false,
+        }
+    }
+
     /// The time that passes before the attempt of a task that waits for it, which is part of what it does.
     #[must_use]
     pub fn waited_before(self: &Arc<Self>, task: &str) -> Duration {
