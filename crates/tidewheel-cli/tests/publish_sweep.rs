@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use publishing::{Begun, Scene, told};
-use registry::{Faults, Random, Registry};
+use registry::{Fault, Faults, Random, Registry, What};
+use serde_json::Value as Json;
 
 /// Scripts that `./test` plays.
 const FEW: u64 = 4;
@@ -91,14 +92,14 @@ impl Ground {
         for process in 0.. {
             assert!(process < PROCESSES_MAX, "seed {seed} does not end: {said:#?}");
             let kill = (process < 6 && random.percent(60)).then(|| Kill::draw(&mut random));
+            let heard = self.registry().requests_count();
             let (code, told) = self.run(process, kill);
+            self.check_refusals(seed, heard, code, &told);
             said.push(told);
             assert_eq!(self.scene.tree(), self.tree, "seed {seed}: the workspace was written to");
             if code == Some(0) {
                 break;
             }
-            // Whether somebody has to see to something is for real trouble to say, not for that which passes.
-            assert_ne!(code, Some(8), "seed {seed}: {said:#?}");
             if random.percent(8) {
                 self.lose_state();
             }
@@ -125,7 +126,46 @@ impl Ground {
         };
         let code = status.code();
         let text = std::fs::read_to_string(&log).unwrap();
-        (code, format!("{kill:?} {code:?} {text}"))
+        (code, format!("{kill:?} {code:?}\n{text}"))
+    }
+
+    /// What its registry said no to, if it is not there all the same, is told in its words and was sent no more by this
+    /// process. Nobody has to see to anything but where there was a no.
+    fn check_refusals(&self, seed: u64, heard: usize, code: Option<i32>, said: &str) {
+        let all = self.registry().requests();
+        let is_no = |fault: Option<&Fault>| match fault {
+            Some(Fault::Unauthorised) => Some(("not-allowed", "requires authentication")),
+            Some(Fault::Refused(400 | 404 | 422, words)) => Some(("refused", *words)),
+            _ => None,
+        };
+        let noes = |code: &str| {
+            all.iter().any(|it| is_no(it.fault.as_ref()).is_some_and(|no| no.0 == code))
+        };
+        // The run that a process takes up may have been told by the one before.
+        assert!(code != Some(8) || noes("not-allowed"), "seed {seed}: {said}");
+        assert!(code != Some(1) || noes("refused"), "seed {seed}: {said}");
+        let packages = self.registry().packages();
+        for (place, asked) in all.iter().enumerate().skip(heard) {
+            let Some((word, words)) = is_no(asked.fault.as_ref()) else { continue };
+            let name = asked.asked.package.as_deref().unwrap();
+            if packages.contains_key(name) {
+                continue;
+            }
+            let again = all[place + 1..].iter().filter(|it| {
+                it.asked.what == What::Upload && it.asked.package.as_deref() == Some(name)
+            });
+            assert_eq!(again.count(), 0, "seed {seed}: {name} was sent again after a no: {said}");
+            let report = said.lines().find(|line| line.starts_with("{\"run_id\""));
+            let Some(report) = report else {
+                assert_eq!(code, None, "seed {seed}: {said}");
+                continue;
+            };
+            let report: Json = serde_json::from_str(report).unwrap();
+            let mut packages = report["packages"].as_array().unwrap().iter();
+            let it = packages.find(|it| it["package"] == format!("cargo:{name}")).unwrap();
+            assert_eq!(it["code"], word, "seed {seed}: {it:#}");
+            assert!(it["error"].as_str().unwrap().contains(words), "seed {seed}: {it:#}");
+        }
     }
 
     fn check(&self, seed: u64, said: &[String]) {

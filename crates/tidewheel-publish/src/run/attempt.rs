@@ -19,7 +19,7 @@ use crate::exchange::{Parcel, Said, Trouble};
 use crate::pack::{PackedFile, PackedSet};
 use crate::package::PackageId;
 use crate::plan::Class;
-use crate::registry::Listing;
+use crate::registry::{Listed, Listing};
 use crate::settings::{Credentials, Target};
 
 /// The longest wait that nobody has asked for.
@@ -104,7 +104,10 @@ impl One<'_> {
             Err(trouble) if journal.phase == Phase::Uploaded => {
                 self.not_seen(journal, &trouble.to_string())
             }
-            Err(trouble) => self.in_trouble(trouble, journal),
+            Err(trouble) => match journal.refused.clone() {
+                Some(no) => self.settle(target, journal, no).await,
+                None => self.in_trouble(trouble, journal),
+            },
         }
     }
 
@@ -154,7 +157,10 @@ impl One<'_> {
         if journal.phase == Phase::Uploaded && journal.age(now) < LOST_AFTER {
             return self.not_seen(journal, "its registry has it");
         }
-        let was_unknown = journal.phase == Phase::Uploading;
+        if let Some(no) = journal.refused.clone() {
+            return self.settle(target, journal, no).await;
+        }
+        let may_be_there = journal.phase == Phase::Uploading;
         if let Some(ended) = self.ask_before_sending(target, journal).await {
             return ended;
         }
@@ -180,17 +186,8 @@ impl One<'_> {
         }
         let sent = self.upload_by_leave(target, listing).await;
         journal.is_open = false;
-        match sent {
-            Ok(()) => {}
-            // Of an upload whose end nobody saw: it may be there, and not be seen yet.
-            Err(Trouble::Refused { .. }) if was_unknown => {}
-            Err(trouble) => {
-                // A registry that says no has taken nothing in: the next no is one, too, and no sign that it is there.
-                if !was_unknown && !matches!(trouble, Trouble::Passing { .. }) {
-                    journal.come_to(Phase::Packed, wall_clock());
-                }
-                return self.in_trouble(trouble, journal);
-            }
+        if let Err(trouble) = sent {
+            return self.not_sent(target, journal, trouble, may_be_there).await;
         }
         journal.limited = 0;
         journal.come_to(Phase::Uploaded, wall_clock());
@@ -201,6 +198,63 @@ impl One<'_> {
         }
     }
 
+    /// A registry that says no has taken nothing in, and the no stands: unless there was an upload before it whose end nobody
+    /// saw, which may be what it says no for.
+    async fn not_sent(
+        &self,
+        target: &Target,
+        journal: &mut Journal,
+        trouble: Trouble,
+        may_be_there: bool,
+    ) -> Ended {
+        match trouble {
+            Trouble::Passing { .. } => self.in_trouble(trouble, journal),
+            trouble if !may_be_there => {
+                journal.come_to(Phase::Packed, wall_clock());
+                self.in_trouble(trouble, journal)
+            }
+            Trouble::Refused { what } => self.settle(target, journal, (End::Refused, what)).await,
+            Trouble::NotAllowed { what } => {
+                self.settle(target, journal, (End::NotAllowed, what)).await
+            }
+            trouble => self.in_trouble(trouble, journal),
+        }
+    }
+
+    /// Its registry has said no, and what was sent before may be there. A registry that says what it has settles that; one
+    /// that does not gets time to show it, and then the no stands.
+    async fn settle(&self, target: &Target, journal: &mut Journal, no: (End, String)) -> Ended {
+        let said = self.publisher.client.said(target, &self.id, &self.package.version).await;
+        if let Ok(Said::Has(listed)) = &said
+            && let Some(ended) = self.had(journal, listed)
+        {
+            return ended;
+        }
+        let options = &self.work.order.options;
+        let is_over = journal.age(wall_clock()) >= options.visible_within;
+        let (end, what) = no.clone();
+        if is_over || matches!(said, Ok(Said::HasNot)) {
+            journal.come_to(Phase::Packed, wall_clock());
+            return Ended::Stopped(end, what, None);
+        }
+        journal.refused = Some(no);
+        let what = format!("{what}; what was sent before that may be there, and not be seen yet");
+        Ended::Later(options.look_every, what)
+    }
+
+    /// What is to be done about what its registry says that it has: nothing is sent.
+    fn had(&self, journal: &mut Journal, listed: &Listed) -> Option<Ended> {
+        let ours = self.set.digests(&self.id).unwrap_or_default();
+        match Class::of_listed(listed, &ours) {
+            Class::Done => {
+                journal.come_to(Phase::Uploaded, wall_clock());
+                Some(self.not_seen(journal, "its registry has it"))
+            }
+            class if !class.is_upload() => Some(self.not_ours(&class)),
+            _ => None,
+        }
+    }
+
     /// An index may be late, and what is not in it may be there all the same: nothing is sent before its registry was asked
     /// for the content it has. One that says nothing of it gets time to show what somebody was sending who died.
     async fn ask_before_sending(&self, target: &Target, journal: &mut Journal) -> Option<Ended> {
@@ -208,17 +262,7 @@ impl One<'_> {
         let options = &self.work.order.options;
         let said = self.publisher.client.said(target, &self.id, &self.package.version).await;
         match said {
-            Ok(Said::Has(listed)) => {
-                let ours = self.set.digests(&self.id).unwrap_or_default();
-                match Class::of_listed(&listed, &ours) {
-                    Class::Done => {
-                        journal.come_to(Phase::Uploaded, wall_clock());
-                        Some(self.not_seen(journal, "its registry has it"))
-                    }
-                    class if !class.is_upload() => Some(self.not_ours(&class)),
-                    _ => None,
-                }
-            }
+            Ok(Said::Has(listed)) => self.had(journal, &listed),
             Ok(Said::HasNot) => None,
             Ok(Said::Nothing) | Err(_) if !is_left => None,
             Ok(Said::Nothing) if journal.age(wall_clock()) >= options.visible_within => None,

@@ -41,6 +41,8 @@ pub struct Journal {
     pub said: Option<String>,
     /// From when on it makes sense to go on, in microseconds since 1970.
     pub until: Option<i64>,
+    /// Its registry has said no to it, after an upload whose end nobody saw: that one may be there all the same.
+    pub refused: Option<(End, String)>,
     /// Since when its registry wants a one-time code that nobody has said yet, in microseconds since 1970.
     pub code_since: Option<i64>,
     /// One-time codes that somebody has said.
@@ -147,7 +149,7 @@ impl Journal {
     /// It has come to this.
     pub fn come_to(&mut self, phase: Phase, now: Timestamp) {
         (self.phase, self.since) = (phase, now.as_micros());
-        (self.end, self.said, self.until) = (None, None, None);
+        (self.end, self.said, self.until, self.refused) = (None, None, None, None);
     }
 
     /// How long ago it came to what it is in.

@@ -18,6 +18,8 @@ pub enum Fault {
     Refused(u16, &'static str),
     /// It is done, and answered with this status all the same.
     DoneThenRefused(u16),
+    /// The same, and the next so many looks do not see it.
+    HiddenThenRefused(u16, u32),
     /// The connection is cut when so many thousandths of the body have been read; nothing is done. None means: as soon
     /// as it is known which package it is for.
     CutWhileReading(u16),
@@ -121,7 +123,8 @@ impl Faults {
         self
     }
 
-    /// Faults that pass, drawn from a seed: whoever tries again often enough is served in the end.
+    /// Faults that pass, drawn from a seed: whoever tries again often enough is served in the end. Some of them are a no,
+    /// after which somebody has to run it again.
     pub fn random(seed: u64, packages: &[&str]) -> Self {
         let mut random = Random::new(seed);
         let mut faults = Self::none();
@@ -180,7 +183,7 @@ fn retry_after(random: &mut Random) -> RetryAfter {
 
 fn upload_fault(random: &mut Random) -> Fault {
     let status = *random.pick(&[500, 502, 503, 504]);
-    match random.below(10) {
+    match random.below(14) {
         0 | 1 => Fault::TooMany(retry_after(random)),
         2 => Fault::Refused(status, "try again"),
         3 => Fault::DoneThenRefused(status),
@@ -189,6 +192,10 @@ fn upload_fault(random: &mut Random) -> Fault {
         6 => Fault::CutAfterDoing,
         7 => Fault::CutWhileAnswering,
         8 => Fault::Hidden(random.below(5) as u32 + 1),
+        9 => Fault::HiddenThenRefused(status, random.below(8) as u32 + 1),
+        10 => Fault::Refused(409, "another change is under way"),
+        11 => Fault::Refused(*random.pick(&[400, 404, 422]), "it is a reserved name"),
+        12 => Fault::Unauthorised,
         _ => Fault::Flickering(random.below(5) as u32 + 1),
     }
 }

@@ -408,7 +408,7 @@ impl Shared {
                 self.answer(head, asked, body, fault);
                 None
             }
-            Some(Fault::DoneThenRefused(status)) => {
+            Some(Fault::DoneThenRefused(status) | Fault::HiddenThenRefused(status, _)) => {
                 self.answer(head, asked, body, fault);
                 Some(self.error(*status, "something went wrong"))
             }
@@ -516,7 +516,9 @@ impl Shared {
             delivery.file = other;
         }
         delivery.file.hiding = match fault {
-            Some(Fault::Hidden(looks)) => Hiding { looks: *looks, is_flickering: false },
+            Some(Fault::Hidden(looks) | Fault::HiddenThenRefused(_, looks)) => {
+                Hiding { looks: *looks, is_flickering: false }
+            }
             Some(Fault::Lost) => Hiding { looks: u32::MAX, is_flickering: false },
             Some(Fault::Flickering(looks)) => Hiding { looks: *looks, is_flickering: true },
             _ => Hiding::default(),
