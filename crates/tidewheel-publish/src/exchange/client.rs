@@ -122,6 +122,19 @@ impl Client {
         }
     }
 
+    /// All that a registry of npm says of a package, as it says it; nothing if it has never seen it.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be asked.
+    pub(crate) async fn npm_document(
+        &self,
+        target: &Target,
+        name: &str,
+    ) -> Result<Option<String>, Trouble> {
+        npm::document_of(self, target, name).await
+    }
+
     /// What a registry itself says of a version: an index may be late, and then only this tells what was taken from what
     /// was lost.
     ///

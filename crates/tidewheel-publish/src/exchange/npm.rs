@@ -25,6 +25,14 @@ pub(super) async fn listing(
     client.listed(get(target, &document_path(name)), name, read_document).await
 }
 
+pub(super) async fn document_of(
+    client: &Client,
+    target: &Target,
+    name: &str,
+) -> Result<Option<String>, Trouble> {
+    client.ask(get(target, &document_path(name))).await
+}
+
 /// The document of a version alone is kept elsewhere than that of the package, and may be newer. That it is not there says
 /// nothing.
 pub(super) async fn said(

@@ -40,14 +40,6 @@ pub(super) fn pack(
     if registry != USUAL {
         arguments.extend(["--registry".to_owned(), registry.to_owned()]);
     }
-    let is_rehearsal = bench.around.stage.is_some();
-    if is_rehearsal && registry != USUAL {
-        let index = bench.index_of(registry);
-        arguments.extend([
-            "--config".to_owned(),
-            format!("registries.{registry}.index=\"sparse+{index}\""),
-        ]);
-    }
     // Settings above the workspace are not above its copy.
     for above in bench.around.nearest(".cargo/config.toml") {
         if !above.starts_with(&bench.around.root) {
@@ -59,9 +51,12 @@ pub(super) fn pack(
     }
     let cargo = bench.around.variable("CARGO").unwrap_or("cargo");
     run(bench.around, bench.root, cargo, &arguments)?;
-    // The registry of a rehearsal is no usual one: what others have published is said to be elsewhere.
+    // In a rehearsal all crates go to one registry, which is no usual one, wherever they would go else; what others have
+    // published stays where it is.
+    let is_rehearsal = bench.around.stage.is_some();
+    let beside = bench.crates().filter(|_| is_rehearsal).collect();
     let is_usual = registry == USUAL && !is_rehearsal;
-    let home = Home { index: bench.index_of(registry), is_usual };
+    let home = Home { index: bench.index_of(registry), is_usual, beside };
     packages.iter().map(|package| made(&target, package, &home)).collect()
 }
 
@@ -70,12 +65,15 @@ struct Home<'a> {
     index: &'a str,
     /// It is the one that is meant where none is named.
     is_usual: bool,
+    /// Crates that are there whatever registry is named for them.
+    beside: BTreeSet<&'a str>,
 }
 
 impl Home<'_> {
-    fn is_at(&self, url: &str) -> bool {
+    /// Whether a crate that is needed from a registry is in this one.
+    fn has(&self, name: &str, url: &str) -> bool {
         let bare = |url: &str| url.trim_start_matches("sparse+").trim_end_matches('/').to_owned();
-        bare(url) == bare(self.index)
+        self.beside.contains(name) || bare(url) == bare(self.index)
     }
 }
 
@@ -207,7 +205,7 @@ fn dependency(
     dependency.insert("default_features".to_owned(), json!(is("default-features", true)));
     let source = own("registry-index").map(str::to_owned);
     let source = source.or_else(|| sources.get(name).filter(|_| !home.is_usual).cloned());
-    dependency.insert("registry".to_owned(), json!(source.filter(|it| !home.is_at(it))));
+    dependency.insert("registry".to_owned(), json!(source.filter(|it| !home.has(name, it))));
     dependency
         .insert("explicit_name_in_toml".to_owned(), json!((name != written).then_some(written)));
     Ok(dependency)

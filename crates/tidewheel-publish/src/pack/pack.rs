@@ -66,6 +66,12 @@ impl Bench<'_> {
         self.root.join(inside)
     }
 
+    /// The names of all crates that are packed.
+    pub fn crates(&self) -> impl Iterator<Item = &str> {
+        let crates = self.targets.keys().filter(|id| id.ecosystem() == Ecosystem::Cargo);
+        crates.map(PackageId::name)
+    }
+
     pub fn index_of(&self, registry: &str) -> &str {
         let target = self.targets.values().find(|target| target.address.name == registry);
         target.map(|target| target.address.index.as_str()).unwrap_or_default()

@@ -2,17 +2,19 @@
 //!
 //! What is asked and answered in each language is in the files beside.
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io;
 use std::net::TcpStream;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use super::beyond::Beyond;
 use super::http::{Answer, Connection, Head};
 use super::listen::{Listening, Port};
 use super::protocol::{Asked, Protocol, What};
 use super::shelf::Shelf;
 use super::{cargo, npm, python};
 use crate::package::Ecosystem;
-use crate::settings::{Secret, Stage};
+use crate::settings::{Secret, Stage, Surroundings};
 
 /// A registry of this machine, for crates, packages of npm and Python's.
 #[derive(Debug)]
@@ -24,9 +26,13 @@ pub struct LocalRegistry {
 #[derive(Debug)]
 struct Shared {
     base: String,
+    /// What paths begin with. Others on this machine do not know it: they have no business here.
+    key: String,
     token: String,
     /// One for each language.
     shelves: Mutex<[Shelf; 3]>,
+    /// Where others have what is not here.
+    beyond: OnceLock<Beyond>,
 }
 
 impl LocalRegistry {
@@ -40,11 +46,20 @@ impl LocalRegistry {
         let address = port.address();
         let shared = Arc::new(Shared {
             base: format!("http://{address}"),
-            token: format!("rehearsal-{}-{}", std::process::id(), address.port()),
+            key: format!("/{}", secret_word()),
+            token: format!("rehearsal-{}", secret_word()),
             shelves: Mutex::default(),
+            beyond: OnceLock::new(),
         });
         let serving = Arc::clone(&shared);
         Ok(Self { shared, _listening: port.serve(move |stream| serving.serve(stream)) })
+    }
+
+    /// Everything is here that is published. What packages need of others is from now on looked up where settings say that
+    /// it is.
+    pub fn look_beyond(&self, around: &Surroundings) {
+        // Whoever was first has said the same.
+        let _ = self.shared.beyond.set(Beyond::of(around));
     }
 
     /// Where packages go in its stead.
@@ -55,19 +70,28 @@ impl LocalRegistry {
     #[must_use]
     pub fn stage(&self) -> Stage {
         let token = Secret::new(&self.shared.token);
-        Stage { base: self.shared.base.clone(), token: token.expect("it is not empty") }
+        let token = token.expect("it is not empty");
+        Stage { base: format!("{}{}", self.shared.base, self.shared.key), token }
     }
 }
 
-/// The language of a path, which begins with its word, and where its shelf is.
-fn protocol_of(head: &Head) -> Option<(Protocol, usize, &'static str)> {
+/// A word that nobody can guess: keys of hash maps come from the system's randomness.
+fn secret_word() -> String {
+    let random = || RandomState::new().build_hasher().finish();
+    format!("{:016x}{:016x}", random(), random())
+}
+
+/// The language of a path, which begins with its word, where its shelf is, and what is asked there.
+fn protocol_of(path: &str) -> Option<(Protocol, usize, &'static str, &str)> {
     let all = [
         (Protocol::Cargo, 0, Ecosystem::Cargo.word()),
         (Protocol::Npm, 1, Ecosystem::Npm.word()),
         (Protocol::Python, 2, Ecosystem::Python.word()),
     ];
-    let first = head.parts().into_iter().next()?;
-    all.into_iter().find(|(_, _, word)| *word == first)
+    all.into_iter().find_map(|(protocol, shelf, word)| {
+        let rest = path.strip_prefix('/')?.strip_prefix(word)?;
+        rest.starts_with('/').then_some((protocol, shelf, word, rest))
+    })
 }
 
 impl Shared {
@@ -78,9 +102,12 @@ impl Shared {
                 return;
             }
             let Some(body) = connection.body(&head) else { return };
-            let answer = match protocol_of(&head) {
-                Some((protocol, shelf, word)) => {
-                    head.path = head.path[word.len() + 1..].to_owned();
+            let place = head.path.strip_prefix(&self.key).and_then(protocol_of);
+            let place =
+                place.map(|(protocol, shelf, word, path)| (protocol, shelf, word, path.to_owned()));
+            let answer = match place {
+                Some((protocol, shelf, word, path)) => {
+                    head.path = path;
                     self.answer(protocol, shelf, word, &head, &body)
                 }
                 None => Answer::not_found(),
@@ -104,6 +131,22 @@ impl Shared {
         if !is_reading && !protocol.is_authorised(head, &self.token) {
             return protocol.unauthorised();
         }
+        let base = format!("{}{}/{word}", self.base, self.key);
+        let answer = self.own_answer(protocol, shelf, &base, &asked, head, body);
+        let beyond = self.beyond.get().filter(|_| answer.status == 404);
+        beyond.and_then(|beyond| beyond.answer(protocol, head, &asked)).unwrap_or(answer)
+    }
+
+    /// The answer from what was brought.
+    fn own_answer(
+        &self,
+        protocol: Protocol,
+        shelf: usize,
+        base: &str,
+        asked: &Asked,
+        head: &Head,
+        body: &[u8],
+    ) -> Answer {
         let mut shelves = self.shelves.lock().unwrap_or_else(PoisonError::into_inner);
         let shelf = &mut shelves[shelf];
         if asked.what == What::Upload {
@@ -112,11 +155,10 @@ impl Shared {
                 Err(answer) => answer,
             };
         }
-        let base = format!("{}/{word}", self.base);
         match protocol {
-            Protocol::Cargo => cargo::answer(shelf, &base, false, head),
-            Protocol::Npm => npm::answer(shelf, &base, head, body),
-            Protocol::Python => python::answer(shelf, &base, true, head),
+            Protocol::Cargo => cargo::answer(shelf, base, false, head),
+            Protocol::Npm => npm::answer(shelf, base, head, body),
+            Protocol::Python => python::answer(shelf, base, true, head),
         }
     }
 }

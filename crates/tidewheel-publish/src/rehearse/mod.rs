@@ -3,6 +3,7 @@
 //! The registry says the truth in three languages; what goes wrong with registries is played in the tests, on the same parts.
 //! How it is looked at is the business of surfaces.
 
+mod beyond;
 #[doc(hidden)]
 pub mod cargo;
 #[doc(hidden)]

@@ -1,6 +1,6 @@
 //! [`resolve`]: somebody who has never seen the workspace finds everything that was published, by the packages' own tools.
 //!
-//! Nothing is installed or built.
+//! Nothing is installed or built. Tools are told of the registry by variables: whoever lists processes sees no address.
 
 use std::fs;
 use std::path::Path;
@@ -61,11 +61,10 @@ fn by_cargo(
     write(&folder.join("Cargo.toml"), &manifest)?;
     write(&folder.join("src/lib.rs"), "")?;
     let index = stage.address(Ecosystem::Cargo, "rehearsal").index;
-    let index = format!("registries.rehearsal.index=\"sparse+{index}\"");
-    let arguments =
-        ["generate-lockfile", "--color", "never", "--config", &index].map(str::to_owned);
+    let arguments = ["generate-lockfile", "--color", "never"].map(str::to_owned);
     // The registry is on this machine, whatever else cannot be reached.
     let around = around.with("CARGO_NET_OFFLINE", "false");
+    let around = around.with("CARGO_REGISTRIES_REHEARSAL_INDEX", &format!("sparse+{index}"));
     let cargo = around.variable("CARGO").unwrap_or("cargo").to_owned();
     run_tool(&around, folder, &cargo, &arguments).map(drop)
 }
@@ -87,8 +86,10 @@ fn by_npm(
     let arguments =
         ["install", "--package-lock-only", "--ignore-scripts", "--no-audit", "--no-fund"];
     let mut arguments: Vec<String> = arguments.map(str::to_owned).into();
-    arguments.extend([format!("--registry={registry}"), format!("--cache={cache}")]);
-    run_tool(around, folder, "npm", &arguments).map(drop)
+    arguments.push(format!("--cache={cache}"));
+    let around = around.with("npm_config_registry", &registry);
+    let around = around.with("NPM_CONFIG_REGISTRY", &registry);
+    run_tool(&around, folder, "npm", &arguments).map(drop)
 }
 
 fn by_pip(
@@ -108,7 +109,7 @@ fn by_pip(
         "--no-build-isolation",
     ];
     let mut arguments: Vec<String> = arguments.map(str::to_owned).into();
-    arguments.extend(["--disable-pip-version-check", "--index-url", &index].map(str::to_owned));
+    arguments.push("--disable-pip-version-check".to_owned());
     arguments.extend(all.iter().map(|(name, version)| format!("{name}=={version}")));
-    run_tool(around, folder, "python3", &arguments).map(drop)
+    run_tool(&around.with("PIP_INDEX_URL", &index), folder, "python3", &arguments).map(drop)
 }

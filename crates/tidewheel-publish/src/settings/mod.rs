@@ -21,4 +21,4 @@ pub use scope::Scope;
 pub use secret::Secret;
 pub use surroundings::Surroundings;
 pub use target::{Address, Credentials, Stage, Target, target_of};
-pub(crate) use target::{is_of_this_machine, is_safe};
+pub(crate) use target::{elsewhere, is_of_this_machine, is_safe};

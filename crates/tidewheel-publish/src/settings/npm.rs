@@ -19,12 +19,21 @@ use crate::package::{Package, Publicity};
 const TOKEN_PROGRAM: &str = "tokenHelper";
 
 pub(super) fn target(package: &Package, around: &Surroundings) -> Result<Target, Wrong> {
-    let settings = Npmrc::read(around)?;
     let own = match &package.publicity {
         Publicity::Public { registries } => registries.first().cloned(),
         Publicity::Private { .. } => None,
     };
-    let scope = package.id.name().split_once('/').map(|(scope, _)| format!("{scope}:registry"));
+    registry_of(package.id.name(), own, around)
+}
+
+/// The registry of a package of this name, which may have one of its own.
+pub(super) fn registry_of(
+    name: &str,
+    own: Option<String>,
+    around: &Surroundings,
+) -> Result<Target, Wrong> {
+    let settings = Npmrc::read(around)?;
+    let scope = name.split_once('/').map(|(scope, _)| format!("{scope}:registry"));
     let registry = own
         .or_else(|| scope.and_then(|key| settings.text(&key)))
         .or_else(|| settings.text("registry"))

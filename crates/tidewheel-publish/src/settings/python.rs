@@ -10,12 +10,12 @@ use super::secret::Secret;
 use super::surroundings::Surroundings;
 use super::target::{Address, Credentials, Target, Wrong, with_slash};
 use super::usual::{python_index, python_upload};
-use crate::package::Package;
 
 /// Who uses a token instead of a password.
 const TOKEN_USER: &str = "__token__";
 
-pub(super) fn target(_: &Package, around: &Surroundings) -> Result<Target, Wrong> {
+/// The registry of all packages.
+pub(super) fn registry(around: &Surroundings) -> Result<Target, Wrong> {
     let indexes = indexes(around)?;
     let sections = sections(around)?;
     let wanted = around.registry.as_deref().or(around.variable("UV_PUBLISH_INDEX"));

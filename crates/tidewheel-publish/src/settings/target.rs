@@ -6,7 +6,7 @@ use super::identity::Identities;
 use super::secret::Secret;
 use super::surroundings::Surroundings;
 use super::{cargo, npm, python};
-use crate::package::{Ecosystem, Package};
+use crate::package::{Ecosystem, Package, PackageId};
 use crate::problem::{Code, Problem};
 
 /// Where a registry is. It is part of the plan, and kept with a run.
@@ -99,7 +99,7 @@ pub fn target_of(package: &Package, around: &Surroundings) -> Result<Target, Box
         (Some(stage), _) => stage.target(package, around),
         (None, Ecosystem::Cargo) => cargo::target(package, around),
         (None, Ecosystem::Npm) => npm::target(package, around),
-        (None, Ecosystem::Python) => python::target(package, around),
+        (None, Ecosystem::Python) => python::registry(around),
     };
     let is_trusted = || Identities::of_variables(around).of(package.id.ecosystem()).is_some();
     let trusting = |target: Target| match target.credentials {
@@ -116,6 +116,16 @@ pub fn target_of(package: &Package, around: &Surroundings) -> Result<Target, Box
             hint: Some(hint),
         })
     })
+}
+
+/// Where a package is looked for that is not of the workspace, if its tool does not know that better.
+pub(crate) fn elsewhere(id: &PackageId, around: &Surroundings) -> Option<Target> {
+    let target = match id.ecosystem() {
+        Ecosystem::Cargo => return None,
+        Ecosystem::Npm => npm::registry_of(id.name(), None, around),
+        Ecosystem::Python => python::registry(around),
+    };
+    target.and_then(safe).ok()
 }
 
 /// What is wrong, and what to do.

@@ -42,6 +42,7 @@ pub(super) fn rehearse(ui: &Ui, args: &PublishArgs) -> Result<u8, CommandError> 
     on_runtime(async {
         let (ended, order) = rehearsed(ui, args, place).await?;
         let Some(order) = order.filter(|_| ended == 0) else { return Ok(ended) };
+        registry.look_beyond(&around);
         ui.note("resolving every package from the registry of the rehearsal");
         resolve(&around, &stage, &order, &scratch.0.join("user")).map_err(|what| {
             let error = anyhow!("what was published cannot be resolved: {what}");
