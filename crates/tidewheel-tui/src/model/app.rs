@@ -311,34 +311,17 @@ impl Model {
 
     /// The list that is looked at, and how many rows it has.
     pub fn list(&mut self) -> Option<(&mut List, usize)> {
-        match self.screen() {
-            Screen::Overview => {
-                let count = super::rows(self).len();
-                Some((&mut self.overview, count))
-            }
-            Screen::Runs => {
-                let count = self.shown_runs().len();
-                Some((&mut self.runs_list, count))
-            }
-            Screen::Run => {
-                let watched = self.watched.as_mut()?;
-                let count = watched.shown().len();
-                Some((&mut watched.list, count))
-            }
-            Screen::Queues => {
-                let count = self.shown_line().len();
-                Some((&mut self.line_list, count))
-            }
-            Screen::Schedules => {
-                let count = self.shown_schedules().len();
-                Some((&mut self.schedules_list, count))
-            }
-            Screen::Schedule => {
-                let count = self.schedule.as_ref().map_or(0, |(_, ledger)| ledger.firings.len());
-                Some((&mut self.ledger_list, count))
-            }
-            Screen::Step | Screen::Log => None,
-        }
+        let screen = self.screen();
+        let count = match screen {
+            Screen::Overview => super::rows(self).len(),
+            Screen::Runs => self.shown_runs().len(),
+            Screen::Run => self.watched.as_ref()?.shown().len(),
+            Screen::Queues => self.shown_line().len(),
+            Screen::Schedules => self.shown_schedules().len(),
+            Screen::Schedule => self.shown_ledger().len(),
+            Screen::Step | Screen::Log => return None,
+        };
+        Some((self.list_of(screen)?, count))
     }
 
     /// The places of those in line that are shown: holders first.
@@ -359,6 +342,13 @@ impl Model {
     pub fn shown_schedules(&self) -> Vec<usize> {
         let all = self.schedules.iter().flat_map(|list| &list.schedules).enumerate();
         all.filter(|(_, it)| self.schedules_list.takes(&it.name)).map(|(place, _)| place).collect()
+    }
+
+    /// The places of the instants that are shown, of the ledger that is looked at.
+    #[must_use]
+    pub fn shown_ledger(&self) -> Vec<usize> {
+        let all = self.schedule.iter().flat_map(|(_, ledger)| &ledger.firings).enumerate();
+        all.map(|(place, _)| place).collect()
     }
 
     /// Says something in passing.

@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value as Json;
 use tidewheel::Timestamp;
 use tidewheel_client::api::{BackfillWish, FlowDetail, OneTimeCode, ParamLine, StartWish};
-use tidewheel_client::text::{name, sentence, short_id};
+use tidewheel_client::text::{name, sentence};
 
 use crate::message::{Effect, Question, Wish};
 
@@ -74,9 +74,14 @@ impl Form {
 
     /// What is said to a step that asks.
     #[must_use]
-    pub fn answer(run: String, step: String, approved: bool, wants_code: bool) -> Self {
-        let (word, yes) = if approved { ("yes", "say yes") } else { ("no", "say no") };
-        let title = format!("Say {word} to {} of run {}", name(&step), short_id(&run));
+    pub fn answer(
+        title: String,
+        run: String,
+        step: String,
+        approved: bool,
+        wants_code: bool,
+    ) -> Self {
+        let yes = if approved { "say yes" } else { "say no" };
         let is_code = approved && wants_code;
         let field = match is_code {
             true => param("code", "text", Json::from(""), "the one-time code; it is kept nowhere"),

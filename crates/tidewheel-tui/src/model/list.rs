@@ -11,12 +11,35 @@ pub struct List {
     pub cursor: usize,
     /// Only rows that contain this are shown.
     pub filter: String,
+    /// Why the selected row may not be what whoever presses a key has in mind; `None`: it is.
+    pub doubt: Option<Doubt>,
+}
+
+/// What has happened to the selected row by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubt {
+    /// It is gone, and another one is selected.
+    Gone,
+    /// The run that keys are about is another one.
+    OtherRun,
 }
 
 impl List {
+    /// A list in which this row is selected, of those that are all shown.
+    #[must_use]
+    pub fn at(cursor: usize) -> Self {
+        Self { cursor, ..Self::default() }
+    }
+
     /// Moves the selection, within so many rows.
     pub fn step(&mut self, by: isize, count: usize) {
-        self.cursor = self.cursor.saturating_add_signed(by).min(count.saturating_sub(1));
+        self.select(self.cursor.saturating_add_signed(by), count);
+    }
+
+    /// Selects a row of so many, because somebody wants it.
+    pub fn select(&mut self, row: usize, count: usize) {
+        self.cursor = row.min(count.saturating_sub(1));
+        self.doubt = None;
     }
 
     /// The rows that are shown where there is room for so many: the selected one is in the middle, as far as there are
@@ -44,7 +67,7 @@ mod tests {
         for count in 0..12 {
             for room in 1..5 {
                 for cursor in 0..count.max(1) {
-                    let list = List { cursor, filter: String::new() };
+                    let list = List::at(cursor);
                     let shown = list.window(count, room);
                     assert_eq!(shown.len(), count.min(room), "{count} {room} {cursor}");
                     assert!(count == 0 || shown.contains(&cursor), "{count} {room} {cursor}");

@@ -4,6 +4,7 @@
 
 mod app;
 mod form;
+mod kept;
 mod list;
 mod listed;
 mod log;
@@ -15,7 +16,7 @@ mod watched;
 
 pub use app::{Attached, Dialog, Model, Note, Prompt, Screen};
 pub use form::{Field, Form};
-pub use list::List;
+pub use list::{Doubt, List};
 pub use listed::RunsOf;
 pub use log::{Log, Place, Room};
 pub(crate) use log::{beyond, parts, places, row_end, rows as log_rows};

@@ -91,6 +91,31 @@ impl Model {
         }
     }
 
+    /// The flow of a run, as far as that has been told on any screen.
+    #[must_use]
+    pub fn flow_of(&self, run: &str) -> Option<&str> {
+        let watched = self.watched.iter().filter(|it| it.run == run && !it.model.flow.is_empty());
+        if let Some(flow) = watched.map(|it| it.model.flow.as_str()).next() {
+            return Some(flow);
+        }
+        let listed = self.runs.iter().flat_map(|list| &list.runs);
+        let glances = || self.glance.iter();
+        let failing = glances().flat_map(|it| &it.failing);
+        let now = glances().flat_map(|it| &it.now).map(|it| &it.run);
+        let lines = listed.chain(failing).chain(now).map(|it| (&it.run_id, it.flow.as_deref()));
+        let asking = glances().flat_map(|it| &it.approvals);
+        let asking = asking.map(|it| (&it.run_id, it.flow.as_deref()));
+        let holders = self.line.iter().flat_map(|it| &it.holders);
+        let holders = holders.map(|it| (&it.run_id, it.flow.as_deref()));
+        let waiting = self.line.iter().flat_map(|it| &it.waiting);
+        let waiting = waiting.map(|it| (&it.run_id, it.flow.as_deref()));
+        let past = glances().flat_map(|it| &it.flows).flat_map(|flow| {
+            flow.runs.iter().map(move |past| (&past.run_id, Some(flow.name.as_str())))
+        });
+        let mut all = lines.chain(asking).chain(holders).chain(waiting).chain(past);
+        all.find_map(|(id, flow)| flow.filter(|_| id == run))
+    }
+
     /// The schedule that is meant.
     #[must_use]
     pub fn named_schedule(&self) -> Option<&str> {

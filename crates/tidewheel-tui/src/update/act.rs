@@ -10,12 +10,18 @@ use super::keyboard::look_elsewhere;
 use super::update::{redraw, stale_if_untold};
 use crate::keys::Action;
 use crate::message::{Effect, End, Wish};
-use crate::model::{Attached, Dialog, Log, Model, Part, Prompt, Reading, Room, Row, Screen, Shown};
+use crate::model::{
+    Attached, Dialog, Doubt, List, Log, Model, Part, Prompt, Reading, Room, Row, Screen, Shown,
+};
 use crate::run::Tone;
 
 /// Does something.
 pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
     if model.help.is_some() && closes_help(model, action) {
+        return Vec::new();
+    }
+    if let Some(doubt) = doubt(model, action) {
+        model.say(Tone::Doubtful, doubt);
         return Vec::new();
     }
     match action {
@@ -77,6 +83,48 @@ fn closes_help(model: &mut Model, action: Action) -> bool {
     }
 }
 
+/// Why something is not done this time that is about the selected row: whoever wants it may have seen another one there.
+fn doubt(model: &mut Model, action: Action) -> Option<&'static str> {
+    use Action::{
+        Approve, Backfill, Cancel, CancelStep, Fire, Log, Open, Pause, Priority, Reject, Resume,
+        Retry, RetryFrom, Start,
+    };
+    let screen = model.screen();
+    let is_of_row = match screen {
+        Screen::Run => {
+            matches!(action, Open | CancelStep | RetryFrom | Log | Approve | Reject)
+        }
+        Screen::Schedule => action == Open,
+        _ => matches!(
+            action,
+            Open | Pause
+                | Resume
+                | Cancel
+                | Retry
+                | Approve
+                | Reject
+                | Start
+                | Priority
+                | Fire
+                | Backfill
+        ),
+    };
+    let list = model.list_of(screen).filter(|_| is_of_row)?;
+    match list.doubt.take()? {
+        Doubt::Gone => Some("what was selected is gone; once more is about what is selected now"),
+        Doubt::OtherRun if action == Start => None,
+        Doubt::OtherRun => Some("the flow has a newer run now; once more is about that one"),
+    }
+}
+
+/// Whoever comes to a screen sees what is selected there.
+fn come(model: &mut Model) {
+    let screen = model.screen();
+    model.list_of(screen).into_iter().for_each(|list| list.doubt = None);
+    model.is_stale = true;
+    model.ask_at = model.now;
+}
+
 fn page(model: &Model) -> isize {
     isize::try_from(model.room().saturating_sub(1).max(1)).unwrap_or(isize::MAX)
 }
@@ -110,25 +158,19 @@ fn go(model: &mut Model, screen: Screen) {
         return model.say(Tone::Doubtful, "this is the page of one run: there is nothing else");
     }
     model.screens = vec![screen];
-    model.is_stale = true;
-    model.ask_at = model.now;
+    come(model);
 }
 
 fn back(model: &mut Model) {
-    let had_filter = match model.list() {
-        Some((list, _)) if !list.filter.is_empty() => {
-            list.filter.clear();
-            true
-        }
-        _ => false,
-    };
-    if had_filter {
+    let screen = model.screen();
+    if model.list_of(screen).is_some_and(|list| !list.filter.is_empty()) {
+        model.keeping(screen, |model| {
+            model.list_of(screen).into_iter().for_each(|list| list.filter.clear());
+        });
         look_elsewhere(model);
-    }
-    if !had_filter && model.screens.len() > 1 {
+    } else if model.screens.len() > 1 {
         model.screens.pop();
-        model.is_stale = true;
-        model.ask_at = model.now;
+        come(model);
     }
 }
 
@@ -145,16 +187,13 @@ fn open(model: &mut Model) {
         }
         Screen::Schedules => {
             let Some(schedule) = model.named_schedule().map(str::to_owned) else { return };
-            model.schedule_name = schedule;
-            model.schedule = None;
-            model.screens.push(Screen::Schedule);
+            open_schedule(model, schedule);
         }
         Screen::Overview => match model.row() {
             Some(Row::Late(place)) => {
                 let late = model.glance.as_ref().and_then(|glance| glance.late.get(place));
-                model.schedule_name = late.map(|it| it.name.clone()).unwrap_or_default();
-                model.schedule = None;
-                model.screens.push(Screen::Schedule);
+                let name = late.map(|it| it.name.clone()).unwrap_or_default();
+                open_schedule(model, name);
             }
             Some(_) => match model.run().map(str::to_owned) {
                 Some(run) => model.watch(&run),
@@ -172,22 +211,29 @@ fn open(model: &mut Model) {
     model.ask_at = model.now;
 }
 
+fn open_schedule(model: &mut Model, name: String) {
+    // Where somebody was in the ledger of another one says nothing.
+    if model.schedule_name != name {
+        model.ledger_list = List::default();
+    }
+    model.schedule_name = name;
+    model.schedule = None;
+    model.screens.push(Screen::Schedule);
+}
+
 fn views(model: &mut Model) {
     match model.screen() {
         Screen::Run => {
-            let Some(watched) = &mut model.watched else { return };
-            let step = watched.selected();
-            watched.shown = match watched.shown {
+            let Some(watched) = &model.watched else { return };
+            let next = match watched.shown {
                 Shown::Steps => Shown::Graph,
                 Shown::Graph => Shown::Time,
                 Shown::Time => Shown::Steps,
             };
-            redraw(model);
-            // The step that was selected stays so.
-            if let Some(watched) = &mut model.watched {
-                let place = watched.shown().iter().position(|shown| Some(*shown) == step);
-                watched.list.cursor = place.unwrap_or_default();
-            }
+            model.keeping(Screen::Run, |model| {
+                model.watched.iter_mut().for_each(|watched| watched.shown = next);
+                redraw(model);
+            });
             stale_if_untold(model);
         }
         Screen::Step | Screen::Log => {
@@ -208,7 +254,7 @@ fn part(model: &mut Model, part: Part) {
         if watched.shown == Shown::Graph {
             watched.shown = Shown::Steps;
         }
-        watched.list.cursor = 0;
+        watched.list.select(0, 1);
     }
 }
 

@@ -9,7 +9,7 @@ use tidewheel_client::text::sentence;
 use super::ask::{ask_again, ask_to_backfill, ask_to_raise, ask_to_start};
 use super::update::{redraw, refused, stale_if_untold};
 use crate::message::{Answer, Question};
-use crate::model::Model;
+use crate::model::{Model, Screen};
 
 /// Questions are at least so far apart.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -46,6 +46,21 @@ pub(super) fn answered(
     let is_asked = model.question().as_ref() == Some(question);
     // What is looked at has become something else meanwhile.
     model.is_stale |= !is_asked;
+    let changed = match question {
+        Question::Glance => Screen::Overview,
+        Question::Runs { .. } => Screen::Runs,
+        Question::Run(_) => Screen::Run,
+        Question::Line => Screen::Queues,
+        Question::Schedules => Screen::Schedules,
+        Question::Schedule(_) => Screen::Schedule,
+        // Steps and logs have no rows that could be selected.
+        _ => Screen::Step,
+    };
+    model.keeping(changed, |model| take_in(model, question, answer, is_asked));
+}
+
+/// Takes in what was told.
+fn take_in(model: &mut Model, question: &Question, answer: Answer, is_asked: bool) {
     match answer {
         Answer::Glance(glance) => model.glance = Some(*glance),
         Answer::Runs(told) => {

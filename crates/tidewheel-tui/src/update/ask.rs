@@ -5,7 +5,7 @@
 use tidewheel_client::api::{
     BackfillWish, FlowDetail, OrderLine, OrderPreview, Preview, RunState, StartWish, Upcoming,
 };
-use tidewheel_client::text::{count, name, short_id};
+use tidewheel_client::text::{columns, count, cut, name, short_id};
 
 use super::act::is_page;
 use crate::message::{Again, Effect, Question, Raised, Wish};
@@ -24,6 +24,28 @@ const LEVELS: [(char, &str, u8); 5] = [
 
 /// Steps that are named one by one before something is done.
 const NAMES_MAX: usize = 8;
+
+/// Columns that a question has on a terminal of 80.
+const QUESTION: usize = 76;
+
+/// Columns of a step in a question that has its run as well.
+const STEP: usize = 24;
+
+/// A run as questions name it: its flow is cut so that all of the question can be read, which has so many other columns.
+fn run_words(model: &Model, run: &str, others: usize) -> String {
+    let id = format!("run {}", short_id(run));
+    let Some(flow) = model.flow_of(run) else { return id };
+    let room = QUESTION.saturating_sub(columns(&id) + columns(" of ") + others).max(6);
+    format!("{id} of {}", cut(&name(flow), room, "…"))
+}
+
+/// A step and its run as questions name them.
+fn step_words(model: &Model, step: &str, run: &str, others: usize) -> String {
+    let step = name(step);
+    let step = cut(&step, STEP, "…");
+    let run = run_words(model, run, others + columns(&step) + columns(" of "));
+    format!("{step} of {run}")
+}
 
 pub(super) fn ask_to_cancel(model: &mut Model) {
     if is_page(model) {
@@ -45,7 +67,7 @@ pub(super) fn ask_to_cancel(model: &mut Model) {
             format!("{} are stopped, {open} never started", count(running, "running step"))
         },
     );
-    let question = format!("End run {}?", short_id(&run));
+    let question = format!("End {}?", run_words(model, &run, "End ?".len()));
     let details = vec![format!("{what}; what cleans up is still done")];
     model.dialog = Some(Dialog::of(question, "end it", Wish::Cancel(run)).with(details));
 }
@@ -61,7 +83,7 @@ pub(super) fn ask_to_cancel_step(model: &mut Model) {
     let Some(step) = selected_step(model) else {
         return model.say(Tone::Doubtful, "select the step that is to be left out");
     };
-    let question = format!("End {} of run {}?", name(&step), short_id(&run));
+    let question = format!("End {}?", step_words(model, &step, &run, "End ?".len()));
     let details = vec!["what needs it is skipped, and all else goes on".to_owned()];
     let wish = Wish::CancelStep { run, step };
     model.dialog = Some(Dialog::of(question, "end it", wish).with(details));
@@ -94,12 +116,17 @@ pub(super) fn preview(model: &mut Model, is_from_step: bool) -> Vec<Effect> {
 
 /// Asks whether what a retry would do is meant.
 pub(super) fn ask_again(model: &mut Model, again: Again, preview: &Preview) {
-    let id = short_id(&again.run);
-    let question = match &again.from {
-        Some(step) => format!("Run {} and what comes after it again, of run {id}?", name(step)),
-        None => format!("Run again what did not succeed in run {id}?"),
-    };
     let mut details = Vec::new();
+    let question = match &again.from {
+        Some(step) => {
+            details.push(format!("of {}", run_words(model, &again.run, "of ".len())));
+            format!("Run {} and what comes after it again?", cut(&name(step), STEP, "…"))
+        }
+        None => {
+            let others = "Run again what did not succeed in ?".len();
+            format!("Run again what did not succeed in {}?", run_words(model, &again.run, others))
+        }
+    };
     if again.shown.is_some() {
         details
             .push("it was not done: it would not be any more what was shown, but this".to_owned());
@@ -130,7 +157,10 @@ pub(super) fn ask_to_answer(model: &mut Model, approved: bool) {
     match model.asked() {
         Some((run, step, wants_code)) => {
             let (run, step) = (run.to_owned(), step.to_owned());
-            model.form = Some(Form::answer(run, step, approved, wants_code));
+            let word = if approved { "yes" } else { "no" };
+            let others = format!("Say {word} to ").len();
+            let title = format!("Say {word} to {}", step_words(model, &step, &run, others));
+            model.form = Some(Form::answer(title, run, step, approved, wants_code));
         }
         None => model.say(Tone::Doubtful, "nothing here asks for an answer"),
     }
@@ -172,14 +202,17 @@ pub(super) fn ask_which_priority(model: &mut Model) {
     };
     let mut answers: Vec<_> = LEVELS.into_iter().map(level).collect();
     answers.push(('q', "leave it", Vec::new()));
-    let question = format!("Which priority shall {} have?", name(&step));
+    let others = "Which priority for ?".len();
+    let question = format!("Which priority for {}?", step_words(model, &step, &run, others));
     let details = vec![format!("it has {now}")];
     model.dialog = Some(Dialog { question, details, answers });
 }
 
 /// Asks whether the order is meant that another priority leads to.
 pub(super) fn ask_to_raise(model: &mut Model, raised: Raised, preview: &OrderPreview) {
-    let question = format!("Give {} priority {}?", name(&raised.step), raised.priority);
+    let others = format!("Give  priority {}?", raised.priority).len();
+    let step = step_words(model, &raised.step, &raised.run, others);
+    let question = format!("Give {step} priority {}?", raised.priority);
     let line = |(place, it): (usize, &OrderLine)| {
         let is_it = |other: &&OrderLine| (&other.run_id, &other.step) == (&it.run_id, &it.step);
         let was = preview.before.iter().position(|other| is_it(&other));

@@ -135,9 +135,9 @@ fn filter(model: &mut Model, text: &str) {
             reading.log.hits = None;
             model.is_stale = true;
         }
-    } else if let Some((list, _)) = model.list() {
+    } else if let Some((list, count)) = model.list() {
         list.filter = text.to_owned();
-        list.cursor = 0;
+        list.select(0, count);
         look_elsewhere(model);
     }
 }

@@ -8,6 +8,8 @@ mod ask;
 mod form;
 mod keyboard;
 #[cfg(test)]
+mod selection_tests;
+#[cfg(test)]
 mod tests;
 #[expect(clippy::module_inception, reason = "the function has the name of the room")]
 mod update;

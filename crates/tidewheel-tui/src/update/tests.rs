@@ -20,7 +20,7 @@ use crate::message::{
 use crate::model::{Attached, Model, Part, RunsOf, Screen, Shown};
 use crate::samples::{NOW, flow_detail, glance, lines, queue, runs, schedules, standing, upcoming};
 
-fn model() -> Model {
+pub(super) fn model() -> Model {
     Model::new("/srv/tide".to_owned(), Attached::Desk, NOW, TimeZone::UTC)
 }
 
@@ -28,17 +28,17 @@ fn after(seconds: u64) -> Timestamp {
     NOW.after(Duration::from_secs(seconds))
 }
 
-fn press(model: &mut Model, letter: char) -> Vec<Effect> {
+pub(super) fn press(model: &mut Model, letter: char) -> Vec<Effect> {
     let now = model.now;
     update(model, now, Message::Key(KeyEvent::from(KeyCode::Char(letter))))
 }
 
-fn key(model: &mut Model, code: KeyCode) -> Vec<Effect> {
+pub(super) fn key(model: &mut Model, code: KeyCode) -> Vec<Effect> {
     let now = model.now;
     update(model, now, Message::Key(KeyEvent::from(code)))
 }
 
-fn answer(model: &mut Model, question: Question, answer: Answer) -> Vec<Effect> {
+pub(super) fn answer(model: &mut Model, question: Question, answer: Answer) -> Vec<Effect> {
     let now = model.now;
     update(model, now, Message::Answered(question, Ok(answer), Duration::from_millis(5)))
 }
@@ -63,7 +63,7 @@ fn preview(count: usize) -> Preview {
 }
 
 /// A model that looks at a run.
-fn at_run() -> Model {
+pub(super) fn at_run() -> Model {
     let mut model = model();
     model.watch("0a2b3c4d5e6f7a8b9c0d1e2f3a");
     let question = model.question().unwrap();
@@ -188,8 +188,9 @@ fn what_a_retry_would_do_is_told_first() {
     assert_eq!(press(&mut model, 'T'), [Effect::Ask(Question::Preview(from.clone()))]);
     answer(&mut model, Question::Preview(from.clone()), Answer::Preview(Box::new(preview(12))));
     let told = model.dialog.clone().unwrap().details;
-    assert_eq!(told[0], "12 steps again, 1 reused as they are");
-    assert_eq!((told.len(), told.last().unwrap().as_str()), (10, "  and 4 more"));
+    assert_eq!(told[0], "of run 0a2b3c4d5e6f7 of release");
+    assert_eq!(told[1], "12 steps again, 1 reused as they are");
+    assert_eq!((told.len(), told.last().unwrap().as_str()), (11, "  and 4 more"));
     assert_eq!(press(&mut model, 'y'), [Effect::Do(Wish::Retry(from))]);
     update(&mut model, NOW, done(Ok("begun"), Some("another")));
     assert_eq!(model.watched.as_ref().unwrap().run, "another", "what was started is looked at");

@@ -35,7 +35,8 @@ pub fn update(model: &mut Model, now: Timestamp, message: Message) -> Vec<Effect
         Message::Pasted(text) => pasted(model, &text),
         Message::Resized(width, height) => {
             model.size = (width, height);
-            redraw(model);
+            // The drawing of a graph has its steps in another order then.
+            model.keeping(Screen::Run, redraw);
             model.is_stale |= model.screen() == Screen::Log;
             Vec::new()
         }
@@ -159,7 +160,7 @@ fn mouse(model: &mut Model, mouse: Mouse, hit: Option<Hit>) -> Vec<Effect> {
         (Mouse::Press, Some(Hit::Row(row))) => {
             let Some((list, count)) = model.list() else { return Vec::new() };
             let was = list.cursor.min(count.saturating_sub(1));
-            list.cursor = row.min(count.saturating_sub(1));
+            list.select(row, count);
             // Once to select, once more to open.
             if was == row { act(model, Action::Open) } else { Vec::new() }
         }

@@ -46,7 +46,7 @@ pub(super) fn draw(form: &Form, paper: &mut Paper<'_>, area: Rect) {
         y += 1;
     }
     let at = lines.iter().position(|(row, _)| *row == Some(form.cursor)).unwrap_or_default();
-    let window = List { cursor: at, filter: String::new() }.window(lines.len(), most);
+    let window = List::at(at).window(lines.len(), most);
     let body = Rect { y: y + 1, height: window.len() as u16, ..inner };
     paper.rows(body, lines.drain(window), None);
     let about = about(form, room, signs);

@@ -21,7 +21,7 @@ pub(super) fn draw(watched: &Watched, paper: &mut Paper<'_>, area: Rect) {
     });
     let rows: Vec<_> = rows.collect();
     let at = rows.iter().position(|(row, _)| *row == Some(cursor)).unwrap_or_default();
-    let window = crate::model::List { cursor: at, filter: String::new() };
+    let window = crate::model::List::at(at);
     let window = window.window(rows.len(), usize::from(area.height));
     let lines = rows[window].iter().map(|(row, line)| {
         let drawn = match line.vertex {

@@ -70,7 +70,7 @@ fn list(sheet: &Sheet<'_>, paper: &mut Paper<'_>, area: Rect, rows: &[(usize, Ro
     }
     let selected = sheet.selected;
     let at = lines.iter().position(|(row, _)| *row == Some(selected)).unwrap_or_default();
-    let shown = List { cursor: at, filter: String::new() };
+    let shown = List::at(at);
     let shown = shown.window(lines.len(), usize::from(area.height));
     paper.rows(area, lines.drain(shown), Some(selected));
 }

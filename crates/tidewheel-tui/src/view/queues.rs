@@ -36,7 +36,7 @@ pub(super) fn draw(model: &Model, paper: &mut Paper<'_>, area: Rect) {
     }
     let selected = model.line_list.cursor.min(shown.len().saturating_sub(1));
     let at = lines.iter().position(|(row, _)| *row == Some(selected)).unwrap_or_default();
-    let window = List { cursor: at, filter: String::new() };
+    let window = List::at(at);
     let window = window.window(lines.len(), usize::from(area.height));
     paper.rows(area, lines.drain(window), Some(selected));
 }

@@ -92,7 +92,7 @@ pub(super) fn draw_one(model: &Model, paper: &mut Paper<'_>, area: Rect) {
     }
     let selected = model.ledger_list.cursor.min(ledger.firings.len().saturating_sub(1));
     let at = lines.iter().position(|(row, _)| *row == Some(selected)).unwrap_or_default();
-    let window = crate::model::List { cursor: at, filter: String::new() };
+    let window = crate::model::List::at(at);
     let window = window.window(lines.len(), usize::from(area.height));
     paper.rows(area, lines.drain(window), Some(selected));
 }
