@@ -104,3 +104,38 @@ fn exit_codes_are_documented() {
         said.split([' ', '\n', ',']).filter(|word| word.parse::<u8>().is_ok()).collect();
     assert_eq!(documented, said);
 }
+
+/// What each look has shown would be a log of its own for every attempt; for people a package has one.
+#[test]
+fn what_is_done_about_a_package_is_its_log() {
+    let scene = Scene::chain("events-log");
+    let limited = Fault::TooMany(RetryAfter::Seconds(0));
+    scene.registry.script(Faults::none().on(What::Upload, "b", limited));
+    assert_eq!(scene.publish(&[]).status().unwrap().code(), Some(0));
+    let output = scene.tidewheel(&["logs", "last", "cargo:b"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let said: Vec<&str> = text
+        .lines()
+        .map(|line| line.split_once("Z  ").expect("an instant comes first").1)
+        .collect();
+    let at = |words: &str| {
+        let place = said.iter().position(|line| line.starts_with(words));
+        place.unwrap_or_else(|| panic!("{words}: {text}"))
+    };
+    let places = [
+        at("looked in ours: version 1.0.0 is not out"),
+        at("uploads b-1.0.0.crate, "),
+        at("its registry on b-1.0.0.crate: "),
+        at("its registry has taken b-1.0.0.crate"),
+        at("those who resolve can have it"),
+    ];
+    assert!(places.is_sorted(), "{text}");
+    assert!(said[places[2]].contains("429"), "{text}");
+
+    let output =
+        scene.tidewheel(&["logs", "last", "cargo:b", "--format", "json"]).output().unwrap();
+    let list: Json = serde_json::from_slice(&output.stdout).unwrap();
+    let logs = list["logs"].as_array().unwrap();
+    assert_eq!(logs.len(), 1, "{list}");
+    assert_eq!((&logs[0]["attempt"], &list["steps"][0]["attempt"]), (&1.into(), &1.into()));
+}

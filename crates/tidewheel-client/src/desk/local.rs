@@ -395,7 +395,7 @@ impl LocalDesk {
     }
 
     /// What a run was started with.
-    fn definition_of(&self, run: &RunDetail) -> Arc<dyn Definition> {
+    pub(super) fn definition_of(&self, run: &RunDetail) -> Arc<dyn Definition> {
         let id = run.summary.id;
         let mut known = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
         let place = known.iter().position(|(other, _)| *other == id);

@@ -84,6 +84,11 @@ fn turn(line: &str) -> Option<LogTurn> {
     Some(LogTurn { stream, bytes: bytes.parse().ok()? })
 }
 
+/// The attempt in whose log is what this attempt at a task writes.
+pub(super) fn log_attempt(definition: &dyn Definition, task: &str, attempt: u32) -> u32 {
+    if definition.has_one_log(task) { attempt.min(1) } else { attempt }
+}
+
 pub(super) fn check_attempt(task: &TaskSummary, attempt: u32) -> Result<(), DeskError> {
     if (1..=task.attempts).contains(&attempt) {
         return Ok(());
@@ -105,6 +110,11 @@ impl Logs<'_> {
         self.attempt.unwrap_or(task.attempts)
     }
 
+    /// The one in whose log is what that one wrote.
+    fn log_attempt_of(&self, task: &TaskSummary) -> u32 {
+        log_attempt(&*self.definition, &task.name, self.attempt_of(task))
+    }
+
     fn path(&self, task: &TaskSummary, attempt: u32, stream: LogStream) -> std::path::PathBuf {
         let id = TaskId { run: self.run, index: task.index };
         log_path(&self.desk.folder.logs_dir(), id, attempt, stream)
@@ -113,7 +123,7 @@ impl Logs<'_> {
     /// In which order the attempt wrote to its streams.
     fn turns(&self, task: &TaskSummary) -> Vec<LogTurn> {
         let id = TaskId { run: self.run, index: task.index };
-        let path = log_file(id, self.attempt_of(task), "seq");
+        let path = log_file(id, self.log_attempt_of(task), "seq");
         let text = std::fs::read_to_string(self.desk.folder.logs_dir().join(path));
         text.unwrap_or_default().lines().map_while(turn).collect()
     }
@@ -134,7 +144,7 @@ impl Logs<'_> {
                 step: task.name.clone(),
                 task: task.index,
                 state: step_state(task.state),
-                attempt: self.attempt_of(task),
+                attempt: self.log_attempt_of(task),
                 turns: self.turns(task),
                 silent: self.why_silent(task, record.as_ref()).map(str::to_owned),
                 warnings: record.as_ref().map(|it| it.warnings.clone()).unwrap_or_default(),
@@ -157,7 +167,9 @@ impl Logs<'_> {
 
     /// The files that there are of a task.
     fn files(&self, task: &TaskSummary) -> Vec<LogFile> {
-        let attempts = (1..=task.attempts).filter(|it| self.attempt.is_none_or(|only| only == *it));
+        let newest = log_attempt(&*self.definition, &task.name, task.attempts);
+        let only = self.attempt.map(|it| log_attempt(&*self.definition, &task.name, it));
+        let attempts = (1..=newest).filter(|it| only.is_none_or(|only| only == *it));
         let streams = attempts.flat_map(|attempt| LogStream::ALL.map(|stream| (attempt, stream)));
         let file = |(attempt, stream)| {
             let path = self.path(task, attempt, stream);
@@ -210,6 +222,7 @@ impl Logs<'_> {
                 (!has_failed).then_some("what a request brings is not kept in a log")
             }
             (_, None | Some("process")) => None,
+            _ if self.definition.has_one_log(&task.name) => None,
             _ => Some("a step of this kind writes no log"),
         }
     }

@@ -65,7 +65,7 @@ struct FoundLog {
     id: TaskId,
     attempt: u32,
     stream: Option<LogStream>,
-    /// How many attempts there were and whether nobody writes any more, if that was looked for.
+    /// How many attempts have logs and whether nobody writes any more, if that was looked for.
     known: Option<(u32, bool)>,
 }
 
@@ -268,14 +268,15 @@ impl LocalDesk {
         if let Some(attempt) = attempt {
             super::logs::check_attempt(task, attempt)?;
         }
-        let newest = attempt.unwrap_or(task.attempts);
+        let definition = self.definition_of(&detail);
+        let log_of = |attempt| super::logs::log_attempt(&*definition, &task.name, attempt);
+        let newest = log_of(task.attempts);
+        let attempt = attempt.map_or(newest, log_of);
         let is_left = || self.is_abandoned(&detail.summary);
-        let over = task.state.is_terminal()
-            || newest < task.attempts
-            || !detail.summary.is_live
-            || is_left()?;
+        let over =
+            task.state.is_terminal() || attempt < newest || !detail.summary.is_live || is_left()?;
         let id = TaskId { run: detail.summary.id, index: task.index };
-        Ok(FoundLog { id, attempt: newest, stream, known: Some((task.attempts, over)) })
+        Ok(FoundLog { id, attempt, stream, known: Some((newest, over)) })
     }
 
     fn stream_path(&self, log: &FoundLog, stream: LogStream) -> PathBuf {

@@ -25,6 +25,11 @@ pub trait Definition: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether all attempts at a task write one log, that of the first: what they do is one story for people.
+    fn has_one_log(&self, _task: &str) -> bool {
+        false
+    }
+
     /// The time that passes before the attempt of a task that waits for it, which is part of what it does.
     fn waited_before(&self, _task: &str) -> Duration {
         Duration::ZERO

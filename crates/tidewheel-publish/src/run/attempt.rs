@@ -3,14 +3,17 @@
 //! Whatever was done before, here or elsewhere, by somebody who lives or has died: a look says what is left. Nothing
 //! waits inside an attempt, so nobody's place is taken by one that cannot go on.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel::clock::wall_clock;
 use tidewheel::executor::http::RETRY_AFTER_MAX;
+use tidewheel::id::TaskId;
 use tidewheel::store::{AttemptRecord, OutputRecord, OutputValue};
 use tidewheel::task::Failure;
 use tidewheel::{Attempt, Outcome, Timestamp};
+use tidewheel_client::text::{bytes as in_bytes, span};
 
 use super::journal::{End, Hook, Journal, Phase};
 use super::order::{OrderedPackage, PublishOptions, ours};
@@ -40,6 +43,23 @@ pub(super) enum Ended {
     Stopped(End, String, Option<Timestamp>),
 }
 
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Visible => f.write_str("those who resolve can have it"),
+            Self::Later(wait, what) => write!(f, "{what}; goes on in {}", span(*wait)),
+            Self::Again(what, None) => write!(f, "{what}; may be tried again"),
+            Self::Again(what, Some(wait)) => {
+                write!(f, "{what}; may be tried again in {}", span(*wait))
+            }
+            Self::Stopped(_, what, None) => write!(f, "ends here: {what}"),
+            Self::Stopped(_, what, Some(until)) => {
+                write!(f, "ends here: {what}; go on after {until}")
+            }
+        }
+    }
+}
+
 impl Publisher {
     /// Makes one attempt at a package of a run.
     pub async fn attempt(&self, attempt: Attempt) -> Outcome {
@@ -56,7 +76,8 @@ impl Publisher {
             return failure("the run was started without this package", true, None);
         };
         let set = Arc::clone(&work.set);
-        let mut one = One { publisher: self, work: &work, package, id: package.id(), set };
+        let (id, task) = (package.id(), attempt.id());
+        let mut one = One { publisher: self, work: &work, package, id, task, set };
         let mut journal = Journal::load(&one.journal());
         let ended = match self.packed(&work, package).await {
             Ok(set) => {
@@ -76,11 +97,18 @@ pub(super) struct One<'a> {
     pub work: &'a Work,
     pub package: &'a OrderedPackage,
     pub id: PackageId,
+    /// In whose log it is written what is done.
+    pub task: TaskId,
     /// What was packed.
     pub set: Arc<PackedSet>,
 }
 
 impl One<'_> {
+    /// Writes into the log of the package.
+    pub(super) fn tell(&self, what: impl fmt::Display) {
+        self.publisher.diary.tell(self.task, what);
+    }
+
     fn journal(&self) -> std::path::PathBuf {
         Journal::path(&self.work.order.packed, &self.id)
     }
@@ -128,10 +156,16 @@ impl One<'_> {
 
     /// What is out of it, held against what we have.
     async fn look(&self, target: &Target) -> Result<(Class, Listing), Trouble> {
-        let listing =
-            self.publisher.client.listing_of(target, &self.id, &self.package.version).await?;
+        let (client, version) = (&self.publisher.client, &self.package.version);
+        let listing = client.listing_of(target, &self.id, version).await?;
         let ours = self.set.digests(&self.id).unwrap_or_default();
-        Ok((Class::of(&self.id, &listing, &self.package.version, &ours), listing))
+        let class = Class::of(&self.id, &listing, version, &ours);
+        self.tell(format_args!(
+            "looked in {}: version {version} is {}",
+            target.address.name,
+            seen(&class)
+        ));
+        Ok((class, listing))
     }
 
     /// What was packed only now may be out as it was packed of another commit.
@@ -306,6 +340,12 @@ impl One<'_> {
         for file in self.missing(listing) {
             let bytes = self.set.content(&self.id, file);
             let bytes = bytes.map_err(|changed| refused(changed.to_string()))?;
+            self.tell(format_args!(
+                "uploads {}, {} (sha256 {})",
+                file.name,
+                in_bytes(file.bytes),
+                file.sha256
+            ));
             let parcel = Parcel {
                 id: &self.id,
                 version: &self.package.version,
@@ -316,7 +356,12 @@ impl One<'_> {
                 // A token that is given for an upload moves no tag.
                 is_held: self.work.order.holds() && !self.is_trusted(),
             };
-            self.publisher.client.upload(target, parcel).await?;
+            let sent = self.publisher.client.upload(target, parcel).await;
+            match &sent {
+                Ok(()) => self.tell(format_args!("its registry has taken {}", file.name)),
+                Err(trouble) => self.tell(format_args!("its registry on {}: {trouble}", file.name)),
+            }
+            sent?;
         }
         Ok(())
     }
@@ -434,6 +479,7 @@ impl One<'_> {
     /// Writes down how it ended, and tells the scheduler.
     fn conclude(&self, attempt: &Attempt, mut journal: Journal, ended: Ended) -> Outcome {
         let mut record = AttemptRecord::default();
+        self.tell(&ended);
         match &ended {
             Ended::Visible => {
                 journal.come_to(Phase::Visible, wall_clock());
@@ -486,6 +532,15 @@ impl One<'_> {
             value: OutputValue::Bytes(value.to_string().into_bytes()),
         };
         values.map(output).into()
+    }
+}
+
+/// What a look has shown, for those who read a log.
+fn seen(class: &Class) -> String {
+    match class {
+        Class::New | Class::Update => "not out".to_owned(),
+        Class::Done => "out, as it was packed".to_owned(),
+        other => other.to_string(),
     }
 }
 

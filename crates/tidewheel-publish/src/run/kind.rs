@@ -220,6 +220,11 @@ impl Definition for Published {
         true
     }
 
+    /// Looks that follow each other are a story of one package.
+    fn has_one_log(&self, _: &str) -> bool {
+        true
+    }
+
     fn waits_for(&self, task: &str) -> Option<String> {
         let package = self.0.package(task)?;
         let journal = Journal::load(&Journal::path(&self.0.packed, &package.id()));
@@ -375,6 +380,7 @@ impl Startable for PublishRun {
     fn prepare(&self, session: &Session) {
         // Whoever was first has set the same.
         let _ = self.publisher.sayings.set(Arc::clone(&session.sayings));
+        self.publisher.diary.keep_in(session.folder.logs_dir());
     }
 
     fn check(&self) -> Doing<'_, ()> {

@@ -5,6 +5,7 @@
 
 mod attempt;
 mod code;
+mod diary;
 mod follow;
 mod journal;
 mod judge;

@@ -12,6 +12,7 @@ use tidewheel::{RunId, Timestamp};
 use tidewheel_client::progress::Sayings;
 
 use super::code::Codes;
+use super::diary::Diary;
 use super::order::{OrderedPackage, PublishOrder};
 use super::sign::Signing;
 use crate::discover::discover;
@@ -36,6 +37,8 @@ pub struct Publisher {
     /// Those who wait for a one-time code.
     pub(super) codes: Codes,
     pub(super) sayings: OnceLock<Arc<Sayings>>,
+    /// What is done about each package, for its log.
+    pub(super) diary: Diary,
     patience: OnceLock<Duration>,
 }
 
@@ -67,6 +70,7 @@ impl Publisher {
             signing: Signing::default(),
             codes: Codes::default(),
             sayings: OnceLock::new(),
+            diary: Diary::default(),
             patience: OnceLock::new(),
         }))
     }

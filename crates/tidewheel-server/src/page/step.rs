@@ -160,7 +160,7 @@ async fn log(call: Call) -> Result<Response, Problem> {
     let wish: OfAttempt = call.query()?;
     let (run, name) = (call.param("run").to_owned(), call.param("step").to_owned());
     let whole = call.server.desk().here(move |desk| desk.step(&run, &name)).await?;
-    let newest = whole.attempts.last().map_or(1, |last| last.attempt);
+    let newest = newest_log(&whole);
     let attempt = wish.attempt.unwrap_or(newest);
     let logs = Logs { list: &whole.logs, step: &whole.name, attempt: Some(attempt) };
     let (text, raw) = (logs.tail(&call, PLAIN).await?, logs.raw());
@@ -172,13 +172,19 @@ async fn log(call: Call) -> Result<Response, Problem> {
         mark: step_mark(whole.result.state),
         lines: lines_address(&whole, attempt),
         attempt,
-        attempts: whole.attempts.iter().map(|it| it.attempt).collect(),
+        attempts: whole.attempts.iter().map(|it| it.attempt).filter(|it| *it <= newest).collect(),
         is_running: whole.result.state == StepState::Running,
         is_failed: whole.result.state == StepState::Failed,
         text,
         raw,
         id: whole.run_id,
     })
+}
+
+/// The newest attempt that has a log of its own.
+fn newest_log(whole: &WholeStep) -> u32 {
+    let step = whole.logs.steps.iter().find(|it| it.step == whole.name);
+    step.map_or(1, |step| step.attempt.max(1))
 }
 
 /// Where the lines of a log are that are shown first: of what failed or goes on, those at its end.
