@@ -171,6 +171,15 @@ pub enum Question {
     Schedule(String),
     /// What can be said when a flow is started.
     Flow(String),
+    /// Whether a step asks for an answer, which is to be this one.
+    Asks {
+        /// The run.
+        run: String,
+        /// The step.
+        step: String,
+        /// Yes or no.
+        approved: bool,
+    },
     /// What a retry would do.
     Preview(Again),
     /// What the order would be with another priority.

@@ -146,7 +146,9 @@ async fn answer(desk: &Desk, question: Question) -> Result<Answer, DeskError> {
             let wish = ListWish { name, state, cursor, limit: RUNS, ..ListWish::default() };
             Answer::Runs(desk.list(wish).await?)
         }
-        Question::Run(run) => Answer::Run(Box::new(desk.standing(&run).await?)),
+        Question::Run(run) | Question::Asks { run, .. } => {
+            Answer::Run(Box::new(desk.standing(&run).await?))
+        }
         Question::Attempts { run, steps } => Answer::Attempts(attempts(desk, &run, steps).await?),
         Question::Step { run, step } => Answer::Step(Box::new(known(desk, &run, &step).await?)),
         Question::Log { run, step, of: Written { attempt, stream }, from, count } => {

@@ -137,21 +137,32 @@ impl Model {
         all.schedules.iter().find(|it| it.name == name).map(|it| it.state)
     }
 
-    /// The step that asks and is meant, with its run, and whether it wants a one-time code.
+    /// The step that asks and is meant, with its run, and whether it wants a one-time code: the selected one, else the first
+    /// of the run that is meant. One that is looked at may have begun to ask without that having been told.
     #[must_use]
     pub fn asked(&self) -> Option<(&str, &str, bool)> {
         match self.screen() {
-            Screen::Overview => match self.row()? {
-                Row::Asks(place) => {
-                    let line = self.glance.as_ref()?.approvals.get(place)?;
-                    Some((&line.run_id, &line.step, line.wants_code))
-                }
-                _ => None,
-            },
-            Screen::Run | Screen::Step | Screen::Log => {
+            Screen::Overview => {
+                let approvals = &self.glance.as_ref()?.approvals;
+                let line = match self.row()? {
+                    Row::Asks(place) => approvals.get(place)?,
+                    _ => {
+                        let run = self.run()?;
+                        approvals.iter().find(|line| line.run_id == run)?
+                    }
+                };
+                Some((&line.run_id, &line.step, line.wants_code))
+            }
+            Screen::Run => {
                 let watched = self.watched.as_ref()?;
                 let step = watched.selected().filter(|step| watched.asks.contains(step));
                 let step = step.or_else(|| watched.asks.first().copied())?;
+                Some((&watched.run, &watched.names[step], watched.codes.contains(&step)))
+            }
+            Screen::Step | Screen::Log => {
+                let (watched, reading) = (self.watched.as_ref()?, self.reading.as_ref()?);
+                let is_it = |step: &&usize| *watched.names[**step] == *reading.step;
+                let step = watched.asks.iter().find(is_it).copied()?;
                 Some((&watched.run, &watched.names[step], watched.codes.contains(&step)))
             }
             _ => None,

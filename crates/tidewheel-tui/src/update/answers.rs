@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tidewheel_client::text::sentence;
 
-use super::ask::{ask_again, ask_to_backfill, ask_to_raise, ask_to_start};
+use super::ask::{answer_if_asked, ask_again, ask_to_backfill, ask_to_raise, ask_to_start};
 use super::update::{redraw, refused, stale_if_untold};
 use crate::message::{Answer, Question};
 use crate::model::{Model, Screen};
@@ -24,8 +24,8 @@ pub(super) fn answered(
     answer: Result<Answer, String>,
     took: Duration,
 ) {
-    use Question::{Backfill, Flow, Order, Preview};
-    if matches!(question, Flow(_) | Preview(_) | Order(_) | Backfill(..)) {
+    use Question::{Asks, Backfill, Flow, Order, Preview};
+    if matches!(question, Asks { .. } | Flow(_) | Preview(_) | Order(_) | Backfill(..)) {
         return beforehand(model, question, answer);
     }
     if model.asking.as_ref() == Some(question) {
@@ -105,6 +105,9 @@ fn take_in(model: &mut Model, question: &Question, answer: Answer, is_asked: boo
 fn beforehand(model: &mut Model, question: &Question, answer: Result<Answer, String>) {
     match (question, answer) {
         (Question::Flow(_), Ok(Answer::Flow(flow))) => ask_to_start(model, &flow),
+        (Question::Asks { run, step, approved }, Ok(Answer::Run(standing))) => {
+            answer_if_asked(model, run, step, *approved, &standing);
+        }
         (Question::Preview(again), Ok(Answer::Preview(preview))) => {
             ask_again(model, again.clone(), &preview);
         }

@@ -3,7 +3,8 @@
 //! What is done at once is in [`super::act`].
 
 use tidewheel_client::api::{
-    BackfillWish, FlowDetail, OrderLine, OrderPreview, Preview, RunState, StartWish, Upcoming,
+    BackfillWish, FlowDetail, OrderLine, OrderPreview, Preview, RunState, Standing, StartWish,
+    StepStanding, Upcoming,
 };
 use tidewheel_client::text::{columns, count, cut, name, short_id};
 
@@ -150,20 +151,54 @@ pub(super) fn ask_again(model: &mut Model, again: Again, preview: &Preview) {
     model.dialog = Some(Dialog::of(question, "run it again", wish).with(details));
 }
 
-pub(super) fn ask_to_answer(model: &mut Model, approved: bool) {
+/// Asks what is to be said to the step that is meant. Whether one that is looked at asks is found out first: of its run nothing
+/// was told meanwhile.
+pub(super) fn ask_to_answer(model: &mut Model, approved: bool) -> Vec<Effect> {
     if is_page(model) {
-        return;
+        return Vec::new();
+    }
+    if let (Screen::Step | Screen::Log, Some(reading)) = (model.screen(), &model.reading) {
+        let (run, step) = (reading.run.clone(), reading.step.clone());
+        return vec![Effect::Ask(Question::Asks { run, step, approved })];
     }
     match model.asked() {
         Some((run, step, wants_code)) => {
             let (run, step) = (run.to_owned(), step.to_owned());
-            let word = if approved { "yes" } else { "no" };
-            let others = format!("Say {word} to ").len();
-            let title = format!("Say {word} to {}", step_words(model, &step, &run, others));
-            model.form = Some(Form::answer(title, run, step, approved, wants_code));
+            open_answer(model, run, step, approved, wants_code);
         }
         None => model.say(Tone::Doubtful, "nothing here asks for an answer"),
     }
+    Vec::new()
+}
+
+/// The same of one step, if it asks as its run stands now.
+pub(super) fn answer_if_asked(
+    model: &mut Model,
+    run: &str,
+    step: &str,
+    approved: bool,
+    standing: &Standing,
+) {
+    let asks = |it: &&StepStanding| it.name == step && it.asks && !it.state.has_ended();
+    match standing.steps.iter().find(asks) {
+        Some(asking) => {
+            open_answer(model, run.to_owned(), step.to_owned(), approved, asking.wants_code);
+        }
+        None => {
+            let step = name(step);
+            model.say(
+                Tone::Doubtful,
+                format!("{} does not ask for an answer", cut(&step, STEP, "…")),
+            );
+        }
+    }
+}
+
+fn open_answer(model: &mut Model, run: String, step: String, approved: bool, wants_code: bool) {
+    let word = if approved { "yes" } else { "no" };
+    let others = format!("Say {word} to ").len();
+    let title = format!("Say {word} to {}", step_words(model, &step, &run, others));
+    model.form = Some(Form::answer(title, run, step, approved, wants_code));
 }
 
 /// Finds out what can be said when the selected flow is started.

@@ -9,7 +9,7 @@ use tidewheel_client::text::columns;
 
 use super::tests::{answer, at_run, key, model, press};
 use crate::message::{Answer, Effect, Message, Question, Wish};
-use crate::model::{Model, RunsOf};
+use crate::model::{Model, Row, RunsOf};
 use crate::samples::{NOW, glance, queue, runs, schedules, standing, upcoming};
 use crate::update::update;
 
@@ -214,4 +214,24 @@ fn a_drawing_of_another_width_has_the_same_step_selected() {
         update(&mut model, NOW, Message::Resized(width, 24));
         assert_eq!(selected(&model), step, "{width}");
     }
+}
+
+#[test]
+fn a_run_that_asks_is_answered_wherever_its_row_is() {
+    let mut model = model();
+    let mut asking = glance();
+    asking.approvals[0].run_id.clone_from(&asking.now[0].run.run_id);
+    let (asks, others) = (asking.approvals.len() + asking.failing.len(), asking.late.len());
+    let step = asking.approvals[0].step.clone();
+    let failing = asking.failing[0].run_id.clone();
+    tell_glance(&mut model, asking);
+    press(&mut model, 'g');
+    key(&mut model, KeyCode::Down);
+    assert_eq!(model.run(), Some(failing.as_str()));
+    press(&mut model, 'y');
+    assert!(model.form.is_none(), "that one asks nothing");
+    (1..asks + others).for_each(|_| drop(key(&mut model, KeyCode::Down)));
+    assert!(matches!(model.row(), Some(Row::Runs(0))), "{:?}", model.row());
+    press(&mut model, 'y');
+    assert!(model.form.unwrap().title.starts_with(&format!("Say yes to {step} of run ")));
 }

@@ -10,7 +10,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tidewheel::Timestamp;
 use tidewheel_client::api::{
     BackfillWish, FlowDetail, LogLines, LogStream, OneTimeCode, OrderLine, OrderPreview, Preview,
-    RunList, StateWish, WaitingLine,
+    RunList, Standing, StateWish, StepState, WaitingLine,
 };
 
 use super::{next_tick, update};
@@ -306,13 +306,23 @@ fn a_step_that_asks_is_answered_with_a_note() {
     assert_eq!(key(&mut model, KeyCode::Enter), [], "it is on its way already");
 }
 
+/// Has it found out whether the step that is looked at asks, as a run stands.
+fn tell_whether_it_asks(model: &mut Model, effects: Vec<Effect>, now: Standing) -> String {
+    let [Effect::Ask(question @ Question::Asks { step, .. })] = effects.as_slice() else {
+        panic!("{effects:?}");
+    };
+    answer(model, question.clone(), Answer::Run(Box::new(now)));
+    step.clone()
+}
+
 #[test]
 fn no_is_said_at_the_details_of_a_step_and_in_its_log_by_its_name() {
     let mut model = at_run();
     (0..4).for_each(|_| drop(key(&mut model, KeyCode::Down)));
     key(&mut model, KeyCode::Enter);
     assert_eq!(model.screen(), Screen::Step);
-    press(&mut model, 'n');
+    let asked = press(&mut model, 'n');
+    tell_whether_it_asks(&mut model, asked, standing());
     let asked = model.form.take().unwrap().title;
     assert!(asked.starts_with("Say no to approve of run "), "{asked}");
     press(&mut model, 'l');
@@ -321,8 +331,32 @@ fn no_is_said_at_the_details_of_a_step_and_in_its_log_by_its_name() {
     assert!(model.form.is_none(), "there it is the next place where something was found");
     press(&mut model, ':');
     "reject".chars().for_each(|letter| drop(press(&mut model, letter)));
-    key(&mut model, KeyCode::Enter);
+    let asked = key(&mut model, KeyCode::Enter);
+    assert_eq!(tell_whether_it_asks(&mut model, asked, standing()), "approve");
     assert!(model.form.is_some());
+}
+
+#[test]
+fn a_yes_is_for_the_step_that_is_looked_at_as_it_stands_now() {
+    let mut model = at_run();
+    key(&mut model, KeyCode::Enter);
+    let looked_at = model.reading.as_ref().unwrap().step.clone();
+    assert_ne!(looked_at, "approve");
+    // Another step of the run asks.
+    let asked = press(&mut model, 'y');
+    assert_eq!(tell_whether_it_asks(&mut model, asked, standing()), looked_at);
+    assert!(model.form.is_none());
+    let note = model.note.take().unwrap().text;
+    assert_eq!(note, format!("{looked_at} does not ask for an answer"));
+    // It began to ask while it was looked at, and wants a code.
+    let mut now = standing();
+    let step = now.steps.iter_mut().find(|step| step.name == looked_at).unwrap();
+    (step.state, step.asks, step.wants_code) = (StepState::Running, true, true);
+    let asked = press(&mut model, 'y');
+    tell_whether_it_asks(&mut model, asked, now);
+    let form = model.form.as_ref().unwrap();
+    assert!(form.title.starts_with(&format!("Say yes to {looked_at} of run ")), "{}", form.title);
+    assert!(form.fields[0].is_secret);
 }
 
 #[test]
