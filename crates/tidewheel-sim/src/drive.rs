@@ -276,7 +276,7 @@ impl World {
                 let tries = self.books.as_ref().map_or(0, Books::tries);
                 !self.is_patient && tries < INSTANT_TRIES_MAX
             }
-            Verdict::StepDown => true,
+            Verdict::Patiently | Verdict::StepDown => true,
             Verdict::Leave => {
                 self.crash("lost: left to another");
                 true

@@ -474,7 +474,13 @@ async fn a_run_that_met_trouble_on_its_way_may_run_later_and_its_name_says_so() 
 
 #[tokio::test]
 async fn asking_without_waiting_never_blocks_the_runtime() {
-    let store = Disturbed::new(Pace::Slow);
+    for pace in PACES {
+        asking_without_waiting(pace).await;
+    }
+}
+
+async fn asking_without_waiting(pace: Pace) {
+    let store = Disturbed::new(pace);
     let wheel = store.builder().start();
     let asking = wheel.without_waiting();
     store.hold(true);

@@ -494,3 +494,38 @@ async fn a_run_that_failed_is_tried_again_after_a_restart_without_what_is_done()
     assert_eq!(["fetch", "parse", "print"].map(attempts), [0, 1, 1]);
     assert!(second.value::<String>("parse").unwrap().contains("fetch"), "it says what is missing");
 }
+
+/// Everything here is on one thread: if whoever stores waited on it, nobody would ever let go of the database.
+#[tokio::test]
+async fn a_database_that_others_keep_holds_up_no_thread_of_the_runtime() {
+    for durability in BOTH {
+        let scratch = Folder::new("kept");
+        let folder = scratch.open(durability);
+        let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+        let log = Log::default();
+        let seen = log.clone();
+        let gate = Gate::closed();
+        let held = wheel.submit_normal(gate.pass());
+        held.accepted().await.unwrap();
+
+        let others = rusqlite::Connection::open(folder.database()).unwrap();
+        others.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let asking = wheel.without_waiting();
+        let graph = Graph::from_edges([("a", "b")]).unwrap();
+        let run = asking.run(graph, move |task| {
+            seen.add(task.name());
+            async {}
+        });
+        let run = run.start().unwrap();
+        gate.open();
+        let stored = wheel.stored();
+        let waited = tokio::time::timeout(Duration::from_millis(200), stored).await;
+        assert!(waited.is_err(), "others keep the database");
+        assert_eq!(log.len(), 0);
+
+        others.execute_batch("COMMIT").unwrap();
+        held.await.unwrap();
+        assert!(run.await.unwrap().is_success());
+        wheel.shutdown(Shutdown::drain()).await;
+    }
+}

@@ -21,7 +21,7 @@ use crate::error::describe;
 use crate::store::{AttemptRecord, StoreError};
 
 /// The wait after a store failed; it doubles up to the longest.
-const PAUSE_MIN: Duration = Duration::from_millis(10);
+pub(super) const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Why nothing is accepted while memory is restored because there is more in the store.
 pub(super) const TAKES_IN: &str = "work of somebody else is taken in; try again";
@@ -127,6 +127,8 @@ pub enum Errand {
 pub enum Verdict {
     /// Ask for the next errand after this time.
     Again(Duration),
+    /// Ask for it where it does no harm to wait: others have the store.
+    Patiently,
     /// The engine is lost, and the next errand is to restore it.
     StepDown,
     /// Somebody else decides, and this process was about to end anyway.
@@ -392,6 +394,10 @@ impl Books {
 
     /// A batch was not stored, or not for certain.
     pub fn not_stored(&mut self, engine: &mut Engine, batch: Batch, error: &StoreError) -> Verdict {
+        if let StoreError::Busy = error {
+            self.batch = Some(batch);
+            return Verdict::Patiently;
+        }
         let trouble = self.worsen(error);
         match error {
             StoreError::Unavailable { .. } => {}

@@ -14,7 +14,7 @@ use tidewheel_core::id::AttemptId;
 use tidewheel_core::input::Rejection;
 use tidewheel_core::row::Snapshot;
 
-use super::books::{Books, Errand, Fate, TAKES_IN, Ticket, Verdict};
+use super::books::{Books, Errand, Fate, PAUSE_MIN, TAKES_IN, Ticket, Verdict};
 use super::effect::{Effect, End};
 use super::engine::{Batch, Engine};
 use super::report::Wanted;
@@ -56,10 +56,21 @@ impl Writer {
     }
 }
 
+/// Whether whoever writes may wait for others who have the store.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// Its thread has nothing else to do.
+    Waits,
+    /// It is one of the runtime.
+    Leaves,
+}
+
 /// What came of a look at the books.
 pub(super) enum Writing {
     /// Everything decided so far is stored, or somebody else is at it.
     Done,
+    /// There is something to wait for, which whoever looked may not do.
+    Left,
     /// The store is in trouble; it should be tried again after this time.
     Trouble(Duration),
     /// The wheel has ended.
@@ -78,23 +89,24 @@ impl Shared {
 
     /// Writes on the spot; if that does not work now, whoever keeps the books tries again.
     fn write_now(self: &Arc<Self>) {
-        if let Writing::Trouble(_) = self.write() {
+        if let Writing::Trouble(_) = self.write(Patience::Waits) {
             self.decided.notify_one();
         }
     }
 
     /// Stores what has been decided and does what follows, unless somebody else is at it.
-    pub(super) fn write(self: &Arc<Self>) -> Writing {
+    pub(super) fn write(self: &Arc<Self>, patience: Patience) -> Writing {
         let mut effects = Vec::new();
-        let writing = self.write_into(&mut effects);
+        let writing = self.write_into(patience, &mut effects);
         self.perform(&mut effects);
         writing
     }
 
-    fn write_into(self: &Arc<Self>, effects: &mut Vec<Effect>) -> Writing {
+    fn write_into(self: &Arc<Self>, patience: Patience, effects: &mut Vec<Effect>) -> Writing {
         let _at_work = AtWork(self);
         let mut state = self.turnstile.lock();
         let Some(mut writer) = state.writer.take() else { return Writing::Done };
+        writer.store.be_patient(patience == Patience::Waits);
         let writing = loop {
             if matches!(state.end, Some(End::Lost(_))) {
                 break Writing::Ended;
@@ -104,6 +116,8 @@ impl Shared {
                 Errand::Nothing if state.end.is_some() => break Writing::Ended,
                 Errand::Nothing => break Writing::Done,
                 Errand::Store(batch) => self.store(state, &mut writer, batch, effects),
+                // Much is read, and perhaps something of before is ended first.
+                Errand::Restore if patience == Patience::Leaves => break Writing::Left,
                 Errand::Restore => self.restore(state, &mut writer, effects),
             };
             match verdict {
@@ -114,13 +128,15 @@ impl Shared {
                         break Writing::Trouble(pause);
                     }
                 }
+                Some(Verdict::Patiently) if patience == Patience::Leaves => break Writing::Left,
+                Some(Verdict::Patiently) => break Writing::Trouble(PAUSE_MIN),
                 Some(Verdict::Leave | Verdict::End) => break Writing::Ended,
             }
         };
         // When all is over the store is given back, whoever still has a handle: others may want it.
         let over = match writing {
             Writing::Ended => Some(writer),
-            Writing::Done | Writing::Trouble(_) => {
+            Writing::Done | Writing::Left | Writing::Trouble(_) => {
                 state.writer = Some(writer);
                 None
             }
@@ -158,7 +174,7 @@ impl Shared {
                 match verdict {
                     Verdict::StepDown => state.note_step_down(self.clock.now()),
                     Verdict::End => state.fail(&error, effects),
-                    Verdict::Again(_) | Verdict::Leave => {}
+                    Verdict::Again(_) | Verdict::Patiently | Verdict::Leave => {}
                 }
                 Some(verdict)
             }
@@ -192,7 +208,7 @@ impl Shared {
         match verdict {
             Some(Verdict::Leave) => state.leave(effects),
             Some(Verdict::End) => state.fail(&error, effects),
-            Some(Verdict::Again(_) | Verdict::StepDown) | None => {}
+            Some(Verdict::Again(_) | Verdict::Patiently | Verdict::StepDown) | None => {}
         }
         (state, verdict)
     }
@@ -207,7 +223,7 @@ impl Shared {
     pub(super) fn wait_until_stored(self: &Arc<Self>, ticket: Ticket) -> Result<(), Rejection> {
         loop {
             // We do not wait until it can be written: whoever keeps the books tries again.
-            if let Writing::Trouble(_) = self.write() {
+            if let Writing::Trouble(_) = self.write(Patience::Waits) {
                 self.decided.notify_one();
             }
             let state = self.turnstile.lock();
@@ -327,8 +343,10 @@ pub(super) async fn keep_books(shared: Arc<Shared>) {
             tokio::task::yield_now().await;
         }
         loop {
-            match keeper.shared.write() {
+            match keeper.write().await {
                 Writing::Done => break,
+                // The runtime has ended.
+                Writing::Left => return,
                 Writing::Trouble(pause) => {
                     // As a task, which is given up when the runtime ends; a thread of our own that
                     // asked its clock then would panic.
@@ -350,6 +368,23 @@ pub(super) async fn keep_books(shared: Arc<Shared>) {
 struct Keeper {
     shared: Arc<Shared>,
     is_done: bool,
+}
+
+impl Keeper {
+    /// Writes here what takes no time; what has to wait for others is done by a thread that may.
+    async fn write(&self) -> Writing {
+        if self.shared.pace != Pace::Brief {
+            return self.shared.write(Patience::Waits);
+        }
+        match self.shared.write(Patience::Leaves) {
+            Writing::Left => {
+                let shared = Arc::clone(&self.shared);
+                let waiting = move || shared.write(Patience::Waits);
+                self.shared.runtime.spawn_blocking(waiting).await.unwrap_or(Writing::Left)
+            }
+            writing => writing,
+        }
+    }
 }
 
 impl Drop for Keeper {

@@ -54,6 +54,10 @@ pub trait Store: Send {
         Pace::Instant
     }
 
+    /// Whether the commits that follow wait for others who have the store at that moment; they do until it is said that they
+    /// do not. One that does not wait says [`StoreError::Busy`], and is offered again by somebody who has time.
+    fn be_patient(&mut self, _patient: bool) {}
+
     /// Where commands of other processes arrive, if they can.
     fn inbox(&mut self) -> Option<Box<dyn CommandSource>> {
         None
@@ -75,7 +79,8 @@ pub trait Store: Send {
 pub enum Pace {
     /// No time worth speaking of: whoever decides commits on the spot.
     Instant,
-    /// Some microseconds: decisions are gathered for as long as others are about to be made.
+    /// Some microseconds, if nobody else has the store: decisions are gathered for as long as others are about to be made.
+    /// A thread of the runtime commits, and is [not to wait](Store::be_patient).
     Brief,
     /// As long as a disk takes: decisions are gathered while a thread of its own waits for it.
     Slow,
@@ -127,13 +132,16 @@ pub enum StoreError {
         /// Where and why.
         what: String,
     },
+    /// Others have the store at this moment, and they were not waited for: nothing was kept.
+    #[error("others have the store")]
+    Busy,
 }
 
 impl StoreError {
     /// Whether the same change set may be offered again.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Ambiguous { .. } | Self::Unavailable { .. })
+        matches!(self, Self::Ambiguous { .. } | Self::Unavailable { .. } | Self::Busy)
     }
 }
 

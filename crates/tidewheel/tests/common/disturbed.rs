@@ -34,6 +34,7 @@ pub enum Wrong {
 pub struct Disturbed {
     pub memory: Memory,
     pace: Pace,
+    is_patient: bool,
     pub control: Arc<Control>,
 }
 
@@ -75,7 +76,7 @@ impl CommandSource for Letters {
 
 impl Disturbed {
     pub fn new(pace: Pace) -> Self {
-        Self { memory: Memory::new(), pace, control: Arc::default() }
+        Self { memory: Memory::new(), pace, is_patient: true, control: Arc::default() }
     }
 
     /// A wheel on it, with a real clock: a store's thread knows nothing of tokio's.
@@ -153,6 +154,9 @@ impl Store for Disturbed {
         records: &[Arc<AttemptRecord>],
     ) -> Result<CommitProof<'c>, StoreError> {
         let mut held = self.control.held.lock().unwrap();
+        if *held && !self.is_patient {
+            return Err(StoreError::Busy);
+        }
         while *held {
             self.control.asked.store(true, Ordering::SeqCst);
             held = self.control.moved.wait(held).unwrap();
@@ -175,6 +179,10 @@ impl Store for Disturbed {
 
     fn inbox(&mut self) -> Option<Box<dyn CommandSource>> {
         Some(Box::new(Letters(Arc::clone(&self.control))))
+    }
+
+    fn be_patient(&mut self, patient: bool) {
+        self.is_patient = patient;
     }
 
     fn pace(&self) -> Pace {

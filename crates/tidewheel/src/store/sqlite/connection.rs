@@ -89,7 +89,7 @@ pub(super) fn open(path: &Path, durability: Durability) -> rusqlite::Result<Conn
     // Not created here: a database that vanished is not replaced by an empty one.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
-    be_patient(&mut connection)?;
+    be_patient(&mut connection, true)?;
     let synchronous = match durability {
         Durability::Power => "FULL",
         Durability::Process => "NORMAL",
@@ -128,7 +128,7 @@ fn open_to_read(path: &Path) -> rusqlite::Result<(Connection, bool)> {
         // What else is wrong is met again by whoever asks.
         _ => (connection, true),
     };
-    be_patient(&mut connection)?;
+    be_patient(&mut connection, true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     keep_statements(&connection)?;
@@ -167,9 +167,16 @@ fn unchanging(path: &Path) -> String {
     uri + "?immutable=1"
 }
 
-/// Lets a connection wait for other processes.
-pub(super) fn be_patient(connection: &mut Connection) -> rusqlite::Result<()> {
-    connection.busy_handler(Some(wait as fn(i32) -> bool))
+/// Lets a connection wait for other processes, or only for what they are just completing.
+pub(super) fn be_patient(connection: &mut Connection, patient: bool) -> rusqlite::Result<()> {
+    let handler: fn(i32) -> bool = if patient { wait } else { linger };
+    connection.busy_handler(Some(handler))
+}
+
+/// Waits for others for as long as one of their transactions takes.
+fn linger(tries: i32) -> bool {
+    thread::sleep(Duration::from_millis(1));
+    tries < 2
 }
 
 /// Waits for other processes, patiently: in small steps, for a minute in all.

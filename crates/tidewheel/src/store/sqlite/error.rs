@@ -215,6 +215,11 @@ fn is_out_of_room(error: &rusqlite::Error) -> bool {
     code == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
 }
 
+/// Whether others have the database.
+pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
 /// Whether what is on the disk must be looked at before it is trusted again.
 pub(super) fn is_disk_fault(error: &rusqlite::Error) -> bool {
     !is_out_of_room(error)

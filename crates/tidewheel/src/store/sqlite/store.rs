@@ -12,7 +12,7 @@ use super::changes::{Known, Writing};
 use super::checkpoint::{self, Checkpoints};
 use super::commons::SqliteCommons;
 use super::connection;
-use super::error::{Stage, is_disk_fault, store_error};
+use super::error::{Stage, is_busy, is_disk_fault, store_error};
 use super::folder::{DataFolder, Durability, now};
 use super::shards::ShardLock;
 use super::{attempts, snapshot};
@@ -33,6 +33,8 @@ pub struct SqliteStore {
     is_suspect: bool,
     known: Known,
     checkpoints: Checkpoints,
+    /// Whether others who write are waited for.
+    is_patient: bool,
     /// Lives as long as this store, which has taken the tenure.
     holding: Option<Arc<()>>,
     /// Declared last, so that the lock is given back when everything else is closed.
@@ -76,6 +78,7 @@ impl SqliteStore {
             known: Known::default(),
             checkpoints: Checkpoints::default(),
             holding: None,
+            is_patient: true,
             lock,
         }
     }
@@ -146,15 +149,23 @@ impl SqliteStore {
     ) -> Result<T, StoreError> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
+            // A damaged one is looked at as a whole.
+            None if !self.is_patient => return Err(StoreError::Busy),
             None => self.reopen()?,
         };
         let say = |word: &str| connection.prepare_cached(word)?.execute([]);
-        let done = say(begin).map_err(Fault::from).and_then(|_| work(self, &connection)).and_then(
-            |value| match say("COMMIT") {
-                Ok(_) => Ok(value),
-                Err(error) => Err(Fault::Database(error, Stage::Commit)),
-            },
-        );
+        let begun = say(begin);
+        if !self.is_patient && begun.as_ref().is_err_and(is_busy) {
+            self.connection = Some(connection);
+            return Err(StoreError::Busy);
+        }
+        let done =
+            begun.map_err(Fault::from).and_then(|_| work(self, &connection)).and_then(|value| {
+                match say("COMMIT") {
+                    Ok(_) => Ok(value),
+                    Err(error) => Err(Fault::Database(error, Stage::Commit)),
+                }
+            });
         match done {
             Ok(value) => {
                 self.connection = Some(connection);
@@ -194,7 +205,7 @@ impl SqliteStore {
                 let source = "after a fault of the disk the log must start over, but is being read";
                 return Err(StoreError::Unavailable { source: source.into() });
             }
-            connection::be_patient(&mut connection).map_err(failed)?;
+            connection::be_patient(&mut connection, true).map_err(failed)?;
         }
         self.is_suspect = false;
         Ok(connection)
@@ -309,6 +320,19 @@ impl Store for SqliteStore {
 
     fn commons(&mut self) -> Option<Box<dyn Commons>> {
         Some(Box::new(SqliteCommons::new(&self.folder, &self.name)))
+    }
+
+    fn be_patient(&mut self, patient: bool) {
+        if self.is_patient == patient {
+            return;
+        }
+        self.is_patient = patient;
+        if let Some(connection) = &mut self.connection
+            && connection::be_patient(connection, patient).is_err()
+        {
+            // It is opened anew, by somebody who has time.
+            self.connection = None;
+        }
     }
 
     fn pace(&self) -> Pace {
