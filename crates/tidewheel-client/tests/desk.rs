@@ -11,7 +11,7 @@ use std::time::Duration;
 use scene::Scene;
 use serde_json::{Value as Json, json};
 use tidewheel::store::AttemptRecord;
-use tidewheel::{Graph, TaskState, Timestamp};
+use tidewheel::{Graph, OnError, TaskState, Timestamp};
 use tidewheel_client::api::{
     AnswerWish, CancelWish, ListWish, LogWish, RefusalKind, RetryWish, RunResult, RunState,
     StateWish, StepState,
@@ -131,19 +131,25 @@ fn every_view_of_a_run_tells_when_its_steps_happened_and_not_when_that_was_decid
     let [from, to]: [Timestamp; 2] =
         ["2026-03-01T00:00:00Z", "2026-03-01T00:01:30Z"].map(|text| text.parse().unwrap());
     let run = scene.abandon(|session, runtime| {
-        let graph = Graph::from_edges([("first", "second")]).unwrap();
+        let mut graph = Graph::builder();
+        graph.task("fails");
+        graph.task("first").after(["fails"]);
+        graph.task("second").after(["first"]);
+        let graph = graph.build().unwrap();
         let code = move |task: tidewheel::Task| async move {
-            task.run().pause();
+            if task.name() == "first" {
+                task.run().pause();
+            }
             let (started_at, ended_at) = (Some(from), Some(to));
             let record = AttemptRecord { started_at, ended_at, ..AttemptRecord::default() };
             task.as_attempt().record(record);
-            Ok::<_, std::io::Error>(())
+            if task.name() == "fails" { Err(std::io::Error::other("oh")) } else { Ok(()) }
         };
         let mut notices = session.wheel.notices();
         let run = session.wheel.run(graph, code).name("letters").payload(*b"dear").kind("letter");
-        let run = run.start().unwrap();
+        let run = run.on_error(OnError::Continue).start().unwrap();
         runtime.block_on(async {
-            while run.task_state(0) != Some(TaskState::Succeeded) {
+            while run.task_state(1) != Some(TaskState::Succeeded) {
                 notices.recv().await.unwrap().unwrap();
             }
         });
@@ -151,14 +157,16 @@ fn every_view_of_a_run_tells_when_its_steps_happened_and_not_when_that_was_decid
     });
     let (desk, run) = (scene.desk(), run.to_string());
     let shown = desk.result(&run).unwrap();
-    let shown = shown.steps.get("first").unwrap();
-    assert_eq!((shown.started_at, shown.ended_at), (Some(from), Some(to)));
     let standing = desk.standing(&run).unwrap();
-    let [first, second] = &standing.steps[..] else { panic!("{standing:?}") };
-    assert_eq!((first.started_at, first.ended_at), (Some(from), Some(to)));
+    let [fails, first, second] = &standing.steps[..] else { panic!("{standing:?}") };
+    for (name, step) in [("first", first), ("fails", fails)] {
+        let shown = shown.steps.get(name).unwrap();
+        assert_eq!((shown.started_at, shown.ended_at), (Some(from), Some(to)), "{name}");
+        assert_eq!((step.started_at, step.ended_at), (Some(from), Some(to)), "{name}");
+    }
     assert_eq!((second.started_at, second.ended_at), (None, None));
     let graph = desk.picture(&run).unwrap();
-    assert_eq!(graph.vertices[0].detail.as_deref(), Some("1 m 30 s"));
+    assert_eq!(graph.vertices[1].detail.as_deref(), Some("1 m 30 s"));
 }
 
 #[test]

@@ -59,4 +59,4 @@ pub(crate) use glance::KnownFlow;
 pub(crate) use reach::HELD_BY;
 pub(crate) use schedules::{BACKFILL_MAX, near_schedule};
 pub(crate) use start::{near_step, workers_of};
-pub(crate) use states::{done_before, skip_words, timeout_words};
+pub(crate) use states::{done_before, ended_by_itself, skip_words, timeout_words};

@@ -2,9 +2,9 @@
 //!
 //! The words of states themselves are in [`crate::api`].
 
-use tidewheel::store::{RunSummary, TaskSummary};
+use tidewheel::store::{AttemptRecord, RecordedOutcome, RunSummary, TaskSummary};
 use tidewheel::task::Reason;
-use tidewheel::{RunId, TaskState};
+use tidewheel::{RunId, TaskState, Timestamp};
 
 use crate::api::{RunState, StepState};
 use crate::kind::Definition;
@@ -58,6 +58,18 @@ const REUSED: &str = "reused";
 /// The word for a task that was not run: what it had left was used, or it was passed over.
 pub(crate) fn done_before(definition: &dyn Definition, task: &str) -> String {
     if definition.is_passed_over(task) { "passed over" } else { REUSED }.to_owned()
+}
+
+/// When a task ended, if it was its newest attempt that ended it, by what that one left: what happened may have been
+/// decided much later. One that was ended by others may have ended before that was known.
+pub(crate) fn ended_by_itself(state: TaskState, record: &AttemptRecord) -> Option<Timestamp> {
+    use RecordedOutcome::{Cached, Failed, Reused, Succeeded};
+    let is_its_end = match state {
+        TaskState::Succeeded => matches!(record.outcome, None | Some(Succeeded | Cached | Reused)),
+        TaskState::Failed => matches!(record.outcome, None | Some(Failed)),
+        _ => false,
+    };
+    record.ended_at.filter(|_| is_its_end)
 }
 
 /// Why a task is in its state, if that needs saying.

@@ -17,8 +17,8 @@ use tidewheel::{TaskState, Timestamp};
 use tidewheel_flow::{is_spare, listed};
 
 use super::states::{
-    done_before, group_words, reason_of, reason_words, run_state, skip_words, step_state,
-    timeout_words,
+    done_before, ended_by_itself, group_words, reason_of, reason_words, run_state, skip_words,
+    step_state, timeout_words,
 };
 use super::surface::Surface;
 use super::tail::log_path;
@@ -234,10 +234,8 @@ impl RunView {
     pub(super) fn times_of(&self, task: &TaskSummary) -> (Option<Timestamp>, Option<Timestamp>) {
         let newest = self.results.get(&task.index).and_then(|result| result.newest.as_ref());
         let newest = newest.filter(|record| record.attempt == task.attempts);
-        // One that was ended by others may have ended before that was known.
-        let of_last = newest.filter(|_| task.state == TaskState::Succeeded);
         let started = newest.and_then(|record| record.started_at).or(task.started_at);
-        let ended = of_last.and_then(|record| record.ended_at).or(task.at);
+        let ended = newest.and_then(|record| ended_by_itself(task.state, record)).or(task.at);
         (started, ended.filter(|_| task.state.is_terminal()))
     }
 

@@ -294,6 +294,35 @@ fn an_end_says_what_went_wrong_and_nothing_twice() {
     assert_eq!(tail, &["first", "last"]);
 }
 
+/// As when the store was in trouble meanwhile.
+#[test]
+fn an_end_is_told_as_of_when_it_happened_and_not_of_when_it_was_decided() {
+    let ended_at = |count: u64| Some(Timestamp::UNIX_EPOCH.after(seconds(count)));
+    let of = |outcome, at| AttemptRecord { ended_at: ended_at(at), outcome, ..Default::default() };
+    let is_told_at = |state: TaskState, record: AttemptRecord| {
+        let mut stage = Stage::new();
+        stage.scene.say(WORKS, began(1, 1));
+        stage.fact(1, started(WORKS, 1));
+        stage.scene.leave(WORKS, record);
+        let fact = Fact::TaskEnded(task(WORKS), state, Reason::Ordinary);
+        let at = Timestamp::UNIX_EPOCH.after(seconds(7));
+        let notice = Notice { sequence: 0, at, name: None, fact };
+        stage.progress.notice(&stage.scene, &notice, &mut stage.told);
+        let Some((at, Event::StepEnded { .. })) = stage.told.last() else {
+            panic!("{:?}", stage.told)
+        };
+        *at
+    };
+    let again = RecordedOutcome::Again(Reason::Error);
+    assert_eq!(is_told_at(TaskState::Succeeded, of(None, 2)), seconds(2));
+    assert_eq!(is_told_at(TaskState::Failed, of(Some(RecordedOutcome::Failed), 2)), seconds(2));
+    // Others ended it, or it is what an attempt before left, or a clock was set.
+    assert_eq!(is_told_at(TaskState::Cancelled, of(None, 2)), seconds(7));
+    assert_eq!(is_told_at(TaskState::Failed, of(Some(again), 2)), seconds(7));
+    assert_eq!(is_told_at(TaskState::Failed, of(None, 0)), seconds(7));
+    assert_eq!(is_told_at(TaskState::Succeeded, of(None, 9)), seconds(7));
+}
+
 #[test]
 fn of_a_success_only_where_it_comes_from_is_told() {
     let mut stage = Stage::new();

@@ -18,7 +18,9 @@ use tidewheel_flow::is_further_try;
 use super::event::{EndState, Event, StepInfo};
 use super::sayings::Said;
 use super::source::RunSource;
-use crate::desk::{done_before, group_words, reason_words, skip_words, timeout_words};
+use crate::desk::{
+    done_before, ended_by_itself, group_words, reason_words, skip_words, timeout_words,
+};
 use crate::kind::Definition;
 use crate::session::Started;
 use crate::text::{quoted, short_id};
@@ -467,8 +469,11 @@ impl Progress {
         }
         self.tell_commands(index, now, teller);
         self.admitted.remove(&index);
-        self.begun.remove(&index);
+        let begun = self.begun.remove(&index).map_or(Duration::ZERO, |(_, at)| at);
         let record = self.records.remove(&index).unwrap_or_default();
+        // The record may be that of an attempt before, and a clock may have been set back.
+        let happened = ended_by_itself(state, &record).map(|at| self.moment(at));
+        let happened = happened.filter(|at| *at >= begun);
         let is_tolerated = self.definition.tolerates(&name(source, index));
         // What a step wrote matters here only where it went wrong.
         let tail = record.tail.filter(|_| state != TaskState::Succeeded).unwrap_or_default();
@@ -489,6 +494,7 @@ impl Progress {
             tail.clear();
         }
         let is_late = at.is_none();
+        let at = at.map(|decided| happened.map_or(decided, |at| at.min(decided)));
         self.tell(index, at.unwrap_or(now), teller, |step| Event::StepEnded {
             step,
             state,
