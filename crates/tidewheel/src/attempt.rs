@@ -125,7 +125,7 @@ impl Attempt {
     #[must_use]
     pub fn kind(&self) -> Option<Arc<str>> {
         let state = self.seat.shared.lock();
-        state.engine.scheduler().kind(self.seat.start.task.run).cloned()
+        state.engine.scheduler().kind(state.key_of(&self.seat)?.run).cloned()
     }
 
     /// The instant of the firing that the task is, as its trigger named it, without jitter or lateness: after a

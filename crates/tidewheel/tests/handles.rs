@@ -106,6 +106,10 @@ async fn what_failed_in_a_run_is_tried_again_by_another() {
     assert_eq!(second.task("a").unwrap().reason(), Reason::AlreadyDone);
     assert_eq!(second.value::<u32>("b").as_deref(), Some(&2));
     assert_eq!((wheel.stats().total.already_done, second.is_success()), (2, true));
+    // A part of it has no place for what is done beside that part.
+    let part = run(true, &wheel).retry_of(&first).only(["b"]).await.unwrap();
+    assert_eq!(log.take(), ["b"]);
+    assert_eq!((part.tasks().count(), part.is_success()), (1, true));
 }
 
 #[tokio::test(start_paused = true)]

@@ -75,6 +75,40 @@ async fn a_wheel_whose_tenure_is_over_restores_in_place_and_what_runs_goes_on() 
 }
 
 #[tokio::test]
+async fn what_runs_knows_what_it_was_given_after_a_restoration_too() {
+    let (store, gate, log) = (Disturbed::new(Pace::Brief), Gate::closed(), Log::default());
+    let wheel = store.builder().start();
+    let mut notices = wheel.notices();
+    // Another run has the place in memory that this one is restored to.
+    let before = gate.clone();
+    let before = wheel.submit_normal(async move { before.pass().await });
+    before.accepted().await.unwrap();
+    let (pass, told) = (Gate::closed(), log.clone());
+    let inner = pass.clone();
+    let running = wheel.task_with(move |attempt: tidewheel::Attempt| {
+        let (pass, told) = (inner.pass(), told.clone());
+        async move {
+            pass.await;
+            let payload = attempt.payload().unwrap();
+            told.add(format!("{:?} {}", attempt.kind(), String::from_utf8_lossy(&payload)));
+            Ok::<_, &str>(())
+        }
+    });
+    let running = running.kind("letter").payload(*b"dear").submit();
+    running.accepted().await.unwrap();
+    until(|| wheel.stats().total.active == 2).await;
+    gate.open();
+    before.await.unwrap();
+    store.depose();
+    assert!(matches!(wheel.pause_queue("default"), Err(Rejection::Unavailable(_))));
+    fact(&mut notices, |fact| matches!(fact, Fact::Restored)).await;
+    pass.open();
+    running.await.unwrap();
+    assert_eq!(log.take(), ["Some(\"letter\") dear"]);
+    wheel.shutdown(Shutdown::drain()).await;
+}
+
+#[tokio::test]
 async fn attempts_that_end_while_nothing_can_be_decided_are_reported_afterwards() {
     for pace in PACES {
         let (store, gate) = (Disturbed::new(pace), Gate::closed());

@@ -286,8 +286,12 @@ impl<F> RunBuilder<F> {
         spec.attachment = self.said.attachment().unwrap_or_default();
         spec.defines.clone_from(&self.defines);
         for name in &self.already_done {
-            let index = graph.index_of(name).ok_or_else(|| unknown(name))?;
-            spec.already_done.push(index);
+            match graph.index_of(name) {
+                Some(index) => spec.already_done.push(index),
+                // Left out of this run.
+                None if self.graph.index_of(name).is_some() => {}
+                None => return Err(unknown(name)),
+            }
         }
         if let Some(configure) = &self.configure {
             let groups = configure_tasks(&mut spec, &profile, |index, name| {
