@@ -6,12 +6,11 @@
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use tidewheel::clock::wall_clock;
 use tidewheel_client::api::{GoneOn, Preview, ResumeWish, RetryWish};
 use tidewheel_client::desk::{Desk, DeskError, Resumption, RunView};
 use tidewheel_client::kind::Startable;
 use tidewheel_client::remote::RemoteDesk;
-use tidewheel_client::session::{Opening, Session, Takeover};
+use tidewheel_client::session::{Opening, Session};
 use tidewheel_client::text::{harmless, task_list};
 
 use crate::cli::Format;
@@ -215,34 +214,20 @@ async fn take_over(
     how: &RunArgs,
 ) -> Result<u8, CommandError> {
     let id = view.detail.summary.id;
-    let shard = view.detail.summary.shard.clone().unwrap_or_default();
     let port = status_port(how)?;
     check_output(how)?;
-    run.check().await?;
-    let name = run.name().to_owned();
-    let (folder, expected) = desk
-        .here(move |desk| {
-            // Whoever paused it wants it to go on now.
-            desk.unpause(id)?;
-            Ok((desk.folder().clone(), desk.expectations(&name)?))
-        })
-        .await?;
-    let since = wall_clock();
-    let mut options = session_options(ui, workers);
-    run.hand_over(id, &mut options);
-    run.set_off(&options);
+    let options = session_options(ui, workers);
     let tell = |waits: Opening| ui.note(opening_words(waits));
-    let session = Session::open_telling(folder, Takeover::Shard(shard), options, tell).await?;
-    run.prepare(&session);
-    let seen = match session.take_over(&view.detail, run, workers, expected, since).await? {
-        Some(started) => {
+    let seen = match Session::go_on(desk, view, run, workers, options, tell).await? {
+        Some((session, started)) => {
             let watched = Watched { shown: level(how, ui).into(), workers, port };
-            Some(watch(ui, &session, started, watched).await?)
+            let seen = watch(ui, &session, started, watched).await?;
+            session.close().await;
+            Some(seen)
         }
         // There was nothing left to do, so there is nothing to watch.
         None => None,
     };
-    session.close().await;
     if seen.is_none() && level(how, ui) != Level::Quiet {
         ui.note(&runs::text(&desk.show(&id.to_string()).await?));
     }
@@ -251,10 +236,9 @@ async fn take_over(
 }
 
 /// What a session waits for before it is there.
-fn opening_words(opening: Opening) -> &'static str {
+pub(crate) fn opening_words(opening: Opening) -> &'static str {
     match opening {
         Opening::LeftBehind => "waiting until what its dead process has left behind has ended",
-        _ => "waiting for the data folder",
     }
 }
 

@@ -318,13 +318,7 @@ pub(crate) async fn start(
     let port = status_port(how)?;
     check_output(how)?;
     let options = session_options(ui, run.workers());
-    run.set_off(&options);
-    let name = run.name().to_owned();
-    let here = move |desk: &LocalDesk| Ok((desk.folder().clone(), desk.expectations(&name)?));
-    let (folder, expected) = desk.here(here).await?;
-    let session = Session::open_inline(folder, &Takeover::Fresh, options)?;
-    run.prepare(&session);
-    let started = session.start(&*run, expected).await?;
+    let (session, started) = Session::begin(desk, &*run, options).await?;
     let id = started.run.id().to_string();
     let watched = Watched { shown: level(how, ui).into(), workers: run.workers(), port };
     // What it came to is read from the store: large flows are not kept beside it.

@@ -112,6 +112,11 @@ impl Desk {
         }
     }
 
+    /// Whether it answers on the thread of whoever asks.
+    pub(crate) fn is_inline(&self) -> bool {
+        matches!(self.way, Way::Inline(_))
+    }
+
     /// The desk of the server, if it is there.
     pub(super) fn there(&self) -> Option<&RemoteDesk> {
         match &self.way {

@@ -42,7 +42,6 @@ pub(super) fn means(folder: &DataFolder, sayings: &Arc<Sayings>, world: Arc<dyn 
                 let left = AttemptRecord { outputs: Vec::new(), ..record.clone() };
                 told.say(task, Said::Left(Box::new(left)));
             }
-            _ => {}
         })
         .variable("TIDEWHEEL_DATA", whole_path(folder.path()))
         .variable("TIDEWHEEL_BIN", std::env::current_exe().unwrap_or_default())

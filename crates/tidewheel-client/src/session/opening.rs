@@ -12,7 +12,6 @@ const SILENCE: Duration = Duration::from_secs(1);
 
 /// What the opening of a session waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Opening {
     /// The processes that a dead holder has left behind are being ended.
     LeftBehind,

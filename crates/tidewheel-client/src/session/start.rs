@@ -13,12 +13,12 @@ use tidewheel::store::sqlite::DataFolder;
 use tidewheel::store::{RunDetail, StoreError};
 use tidewheel::{Run, RunId, Tidewheel, Timestamp};
 
-use super::opening::Phase;
+use super::opening::{Opening, Phase};
 use super::options::{SessionOptions, Takeover};
 use super::session::Session;
 use super::shard::take_shard;
 use super::turn::RetryTurn;
-use crate::desk::{DeskError, blocking};
+use crate::desk::{Desk, DeskError, RunView, blocking};
 use crate::kind::{Definition, Startable};
 
 /// A run that goes on here.
@@ -40,6 +40,66 @@ pub struct Started {
 }
 
 impl Session {
+    /// Starts a run in a session of its own, on the folder of this desk.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be used, or as [`Session::start`].
+    pub async fn begin(
+        desk: &Desk,
+        run: &dyn Startable,
+        options: SessionOptions,
+    ) -> Result<(Self, Started), DeskError> {
+        run.set_off(&options);
+        let (folder, expected) = known(desk, run, None).await?;
+        let session = if desk.is_inline() {
+            Self::open_inline(folder, &Takeover::Fresh, options)?
+        } else {
+            Self::open(folder, Takeover::Fresh, options).await?
+        };
+        run.prepare(&session);
+        match session.start(run, expected).await {
+            Ok(started) => Ok((session, started)),
+            Err(error) => {
+                session.close().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Goes on with a run whose process died, in a session of its own that takes over all that process had, with so many
+    /// tasks of the run at once. `None` if there was nothing left to do.
+    ///
+    /// # Errors
+    ///
+    /// When somebody runs it after all, something that it needs is not here, or that it goes on cannot be stored.
+    pub async fn go_on(
+        desk: &Desk,
+        left: &RunView,
+        run: &dyn Startable,
+        workers: u32,
+        mut options: SessionOptions,
+        tell: impl FnOnce(Opening),
+    ) -> Result<Option<(Self, Started)>, DeskError> {
+        let id = left.detail.summary.id;
+        let shard = left.detail.summary.shard.clone().ok_or(DeskError::RunGone { run: id })?;
+        run.check().await?;
+        // Whoever paused it wants it to go on now.
+        let (folder, expected) = known(desk, run, Some(id)).await?;
+        let since = wall_clock();
+        run.hand_over(id, &mut options);
+        run.set_off(&options);
+        let session = Self::open_telling(folder, Takeover::Shard(shard), options, tell).await?;
+        run.prepare(&session);
+        match session.take_over(&left.detail, run, workers, expected, since).await {
+            Ok(Some(started)) => Ok(Some((session, started))),
+            nothing => {
+                session.close().await;
+                nothing.map(|_| None)
+            }
+        }
+    }
+
     /// Starts a run. `expected` says how long its tasks took before. Secrets are fetched first.
     ///
     /// # Errors
@@ -117,6 +177,20 @@ impl Session {
         let (name, definition) = (of.name().to_owned(), of.definition());
         Ok(Some(Started { run, notices, since, name, definition, expected, ended }))
     }
+}
+
+/// The folder of a desk, and how long tasks of such runs took before. A run may be let go on there first.
+async fn known(
+    desk: &Desk,
+    run: &dyn Startable,
+    unpaused: Option<RunId>,
+) -> Result<(DataFolder, BTreeMap<String, Duration>), DeskError> {
+    let name = run.name().to_owned();
+    desk.here(move |desk| {
+        unpaused.map_or(Ok(()), |run| desk.unpause(run))?;
+        Ok((desk.folder().clone(), desk.expectations(&name)?))
+    })
+    .await
 }
 
 /// Moves what is in a shard whose holder died, and lets the wheel know.

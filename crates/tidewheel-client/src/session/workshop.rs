@@ -6,11 +6,10 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tidewheel::clock::wall_clock;
 use tidewheel::{Cancel, Run, RunId};
 use tokio::task::JoinHandle;
 
-use super::options::{SessionOptions, Takeover};
+use super::options::SessionOptions;
 use super::session::Session;
 use crate::api::{GoneOn, RetryWish, StartWish, StartedRun};
 use crate::desk::{Desk, DeskError, Resumption};
@@ -83,33 +82,13 @@ impl Workshop {
             Resumption::Elsewhere(gone_on) => return Ok(gone_on),
             Resumption::Here { view, run } => (view, run),
         };
-        let id = view.detail.summary.id;
-        let shard = view.detail.summary.shard.clone().ok_or(DeskError::RunGone { run: id })?;
-        run.check().await?;
-        let name = run.name().to_owned();
-        let (folder, expected) = self
-            .desk
-            .here(move |desk| {
-                // Whoever paused it wants it to go on now.
-                desk.unpause(id)?;
-                Ok((desk.folder().clone(), desk.expectations(&name)?))
-            })
-            .await?;
-        let since = wall_clock();
-        let mut options = (self.options)(run.workers());
-        run.hand_over(id, &mut options);
-        run.set_off(&options);
-        let session = Session::open(folder, Takeover::Shard(shard), options).await?;
-        run.prepare(&session);
-        let taken = session.take_over(&view.detail, &*run, run.workers(), expected, since).await;
-        match taken {
-            Ok(Some(started)) => self.carry(session, started.run),
-            Ok(None) => session.close().await,
-            Err(error) => {
-                session.close().await;
-                return Err(error);
-            }
+        let options = (self.options)(run.workers());
+        let going =
+            Session::go_on(&self.desk, &view, &*run, run.workers(), options, |_| ()).await?;
+        if let Some((session, started)) = going {
+            self.carry(session, started.run);
         }
+        let id = view.detail.summary.id;
         let (run_id, state) = (id.to_string(), "resumed".to_owned());
         Ok(GoneOn { version: None, run_id, state, taken_over: true })
     }
@@ -120,21 +99,9 @@ impl Workshop {
     ///
     /// When it is refused, or makes a run again that somebody else makes again already.
     pub async fn begin(&self, run: &dyn Startable) -> Result<StartedRun, DeskError> {
-        let name = run.name().to_owned();
-        let known =
-            self.desk.here(move |desk| Ok((desk.folder().clone(), desk.expectations(&name)?)));
-        let (folder, expected) = known.await?;
         let options = (self.options)(run.workers());
-        run.set_off(&options);
-        let session = Session::open(folder, Takeover::Fresh, options).await?;
-        run.prepare(&session);
-        let started = match session.start(run, expected).await {
-            Ok(started) => started.run,
-            Err(error) => {
-                session.close().await;
-                return Err(error);
-            }
-        };
+        let (session, started) = Session::begin(&self.desk, run, options).await?;
+        let started = started.run;
         let (run_id, flow) = (started.id().to_string(), run.name().to_owned());
         self.carry(session, started);
         Ok(StartedRun { version: None, run_id, flow, fingerprint: None, created: true })

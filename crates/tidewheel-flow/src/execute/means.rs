@@ -30,7 +30,6 @@ type Told = dyn Fn(TaskId, Progress<'_>) + Send + Sync;
 
 /// What a task does now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Progress<'a> {
     /// There is something to do: its condition holds, and nothing that was kept is used instead.
     Began {

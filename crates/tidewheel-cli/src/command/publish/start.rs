@@ -6,10 +6,9 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use serde_json::json;
-use tidewheel::clock::wall_clock;
-use tidewheel_client::desk::{LocalDesk, RunView};
+use tidewheel_client::desk::{Desk, LocalDesk, RunView};
 use tidewheel_client::kind::{Kind as _, Startable as _};
-use tidewheel_client::session::{Session, Started, Takeover};
+use tidewheel_client::session::{Session, Started};
 use tidewheel_client::text::{count, harmless, short_id};
 use tidewheel_publish::PlanDocument;
 use tidewheel_publish::prepare::{Chore, Prepared, prepare};
@@ -22,6 +21,7 @@ use super::place::{LAST, Place};
 use super::rehearse::rehearse;
 use super::shown::{advice, plan_text, report_text};
 use crate::cli::Format;
+use crate::command::again::opening_words;
 use crate::command::run::{RunArgs, Watched, level, session_options, watch};
 use crate::data::DataArgs;
 use crate::error::{CommandError, ErrorKind};
@@ -263,13 +263,10 @@ async fn begin(
     shown: &ShownArgs,
 ) -> Result<Ended, CommandError> {
     place.is_begun();
-    let Place { folder, ours, publisher, lock, .. } = place;
+    let Place { ours, publisher, lock, .. } = place;
     let run = PublishRun::new(order, publisher, lock);
-    let expected = desk.expectations(run.name())?;
     let options = session_options(ui, run.workers());
-    let session = Session::open_inline(folder, &Takeover::Fresh, options)?;
-    run.prepare(&session);
-    let started = session.start(&run, expected).await?;
+    let (session, started) = Session::begin(&Desk::inline(desk.clone()), &run, options).await?;
     write_atomically(&ours.join(LAST), &format!("{}\n", started.run.id()))?;
     conclude(ui, &session, desk, &run, started, &stuck, shown).await
 }
@@ -304,23 +301,16 @@ async fn go_on(
     shown: &ShownArgs,
 ) -> Result<Ended, CommandError> {
     Publishes.check_resume(left, as_started)?;
-    let Place { folder, publisher, lock, .. } = place;
+    let Place { publisher, lock, .. } = place;
     let run = PublishRun::left(&left.detail, publisher, lock);
     let run = run.ok_or_else(|| CommandError::internal(anyhow!("the run is no publish")))?;
-    let id = left.detail.summary.id;
-    desk.unpause(id)?;
-    let expected = desk.expectations(run.name())?;
-    let (since, workers) = (wall_clock(), run.workers());
-    let mut options = session_options(ui, workers);
-    run.hand_over(id, &mut options);
-    let shard = left.detail.summary.shard.clone().unwrap_or_default();
-    let session = Session::open(folder, Takeover::Shard(shard), options).await?;
-    run.prepare(&session);
-    match session.take_over(&left.detail, &run, workers, expected, since).await? {
-        Some(started) => conclude(ui, &session, desk, &run, started, &[], shown).await,
+    let (workers, here) = (run.workers(), Desk::inline(desk.clone()));
+    let (options, tell) = (session_options(ui, workers), |waits| ui.note(opening_words(waits)));
+    match Session::go_on(&here, left, &run, workers, options, tell).await? {
+        Some((session, started)) => conclude(ui, &session, desk, &run, started, &[], shown).await,
         None => {
-            session.close().await;
-            report(ui, desk, &run, &id.to_string(), &[], None, shown).await
+            let id = left.detail.summary.id.to_string();
+            report(ui, desk, &run, &id, &[], None, shown).await
         }
     }
 }
