@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::{Gate, Log};
 use tidewheel::run::RunResult;
 use tidewheel::schedule::ScheduleHold;
-use tidewheel::store::sqlite::{DataFolder, Durability, Options};
+use tidewheel::store::sqlite::{DataFolder, Durability, Options, Retention};
 use tidewheel::store::{RunCommand, RunFilter, ScheduleCommand, StoreError};
 use tidewheel::task::Reason;
 use tidewheel::{Graph, NewTask, Outcome, Rejection, Shutdown, TaskState, Tidewheel};
@@ -528,4 +528,37 @@ async fn a_database_that_others_keep_holds_up_no_thread_of_the_runtime() {
         assert!(run.await.unwrap().is_success());
         wheel.shutdown(Shutdown::drain()).await;
     }
+}
+
+#[tokio::test]
+async fn names_are_known_for_as_long_as_the_wheel_was_told() {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    let scratch = Folder::new("names-kept");
+    let folder = scratch.open(Durability::Process);
+    let start = |kept: Duration| {
+        Tidewheel::builder().once_kept(kept).store(folder.shard("a").unwrap()).start()
+    };
+    let ask = |wheel: &Tidewheel| {
+        wheel.task_with(|_| async { Ok::<_, &str>(()) }).once("order 7").submit()
+    };
+    let wheel = start(7 * DAY);
+    let first = ask(&wheel).accepted().await.unwrap();
+    wheel.shutdown(Shutdown::drain()).await;
+    drop(wheel);
+    let connection = rusqlite::Connection::open(folder.database()).unwrap();
+    let age = |time: Duration| {
+        let sql = "UPDATE names SET accepted_at = accepted_at - ?1";
+        assert_eq!(connection.execute(sql, [time.as_micros() as i64]).unwrap(), 1);
+    };
+    age(6 * DAY);
+    folder.prune(Retention::default()).unwrap();
+    let wheel = start(7 * DAY);
+    assert_eq!(ask(&wheel).accepted().await, Ok(first));
+    wheel.shutdown(Shutdown::drain()).await;
+    drop(wheel);
+    age(2 * DAY);
+    folder.prune(Retention::default()).unwrap();
+    let wheel = start(7 * DAY);
+    assert_ne!(ask(&wheel).accepted().await, Ok(first));
+    wheel.shutdown(Shutdown::drain()).await;
 }

@@ -154,6 +154,7 @@ impl Engine {
         now: Now,
         look: impl FnOnce(&mut Snapshot) -> Result<(), EngineError>,
     ) -> Result<Self, EngineError> {
+        store.keep_names(config.once_kept);
         let (tenure, mut snapshot) = store.take_tenure().map_err(EngineError::Open)?;
         look(&mut snapshot)?;
         let none = BTreeSet::new();

@@ -4,6 +4,7 @@
 
 use std::error::Error;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
 use tidewheel_core::row::Snapshot;
@@ -17,6 +18,10 @@ use super::{AttemptRecord, CommandSource, Commons};
 /// "accepted" always means "kept by the store". [`Volatile`](super::Volatile) keeps nothing and [`Memory`](super::Memory) keeps
 /// rows for as long as the process lives.
 pub trait Store: Send {
+    /// How long names of work must be known, said before the right to decide is taken. One that is known for longer does no
+    /// harm.
+    fn keep_names(&mut self, _kept: Duration) {}
+
     /// Takes the right to decide away from whoever has it, and gives back all that is unfinished.
     ///
     /// # Errors

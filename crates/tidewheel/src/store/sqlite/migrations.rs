@@ -7,8 +7,9 @@ use rusqlite::Connection;
 use super::schema::user_version;
 
 /// Each brings a database from the version of its index to the next.
-pub(super) const MIGRATIONS: &[&str] =
-    &[FIRST, KINDS, CLAIMS, QUESTIONS, PLACES, FIRINGS, WARNINGS, LISTS, ARRIVALS, PRIORITIES];
+pub(super) const MIGRATIONS: &[&str] = &[
+    FIRST, KINDS, CLAIMS, QUESTIONS, PLACES, FIRINGS, WARNINGS, LISTS, ARRIVALS, PRIORITIES, AGES,
+];
 
 /// Brings the database up to `migrations`, from wherever it is.
 ///
@@ -400,6 +401,13 @@ CREATE TABLE priorities (
     priority INTEGER NOT NULL,
     PRIMARY KEY (seq, idx)
 ) WITHOUT ROWID;
+";
+
+/// Names may be kept for longer than a day, or not as long.
+const AGES: &str = "
+ALTER TABLE shards ADD COLUMN names_kept INTEGER NOT NULL DEFAULT 86400000000;
+DROP INDEX names_by_age;
+CREATE INDEX names_by_age ON names (shard, accepted_at);
 ";
 
 #[cfg(test)]

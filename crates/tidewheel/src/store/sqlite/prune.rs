@@ -35,8 +35,6 @@ const STEP: i64 = 5_000;
 const PAUSE: Duration = Duration::from_millis(1);
 /// So many things that could not be removed are told of.
 const LEFT_MAX: usize = 100;
-/// How long the names of work are kept.
-pub(super) const NAMES_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What is kept of the work that has ended. What is not said does not limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -410,20 +408,30 @@ impl Pruner<'_> {
     }
 
     fn forget_names(&self) -> Result<(), FolderError> {
-        let sql = "DELETE FROM names WHERE (shard, key) IN
-            (SELECT shard, key FROM names WHERE accepted_at < ?1 LIMIT ?2)";
-        let cutoff = now().before(NAMES_KEPT).as_micros();
-        loop {
-            let gone = self
+        let forget = || {
+            let kept: Vec<(i64, i64)> = self
                 .connection
-                .prepare_cached(sql)
-                .and_then(|mut statement| statement.execute([cutoff, ROWS_AT_ONCE]))
-                .map_err(|error| self.folder.failed(error))?;
-            if (gone as i64) < ROWS_AT_ONCE {
-                return Ok(());
-            }
+                .prepare_cached("SELECT id, names_kept FROM shards")?
+                .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect::<Result<_, _>>()?;
+            kept.into_iter().try_for_each(|(shard, kept)| {
+                self.forget_names_of(
+                    shard,
+                    now().before(Duration::from_micros(kept.unsigned_abs())),
+                )
+            })
+        };
+        forget().map_err(|error: rusqlite::Error| self.folder.failed(error))
+    }
+
+    fn forget_names_of(&self, shard: i64, cutoff: Timestamp) -> rusqlite::Result<()> {
+        let sql = "DELETE FROM names WHERE (shard, key) IN
+            (SELECT shard, key FROM names WHERE shard = ?1 AND accepted_at < ?2 LIMIT ?3)";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        while statement.execute([shard, cutoff.as_micros(), ROWS_AT_ONCE])? as i64 == ROWS_AT_ONCE {
             thread::sleep(PAUSE);
         }
+        Ok(())
     }
 }
 

@@ -46,7 +46,9 @@ CREATE TABLE shards (
     tenure INTEGER NOT NULL,
     newest INTEGER,
     paused INTEGER NOT NULL DEFAULT 0,
-    created_at INTEGER NOT NULL
+    created_at INTEGER NOT NULL,
+    -- How long names of its work are known, in microseconds.
+    names_kept INTEGER NOT NULL DEFAULT 86400000000
 );
 
 -- How work is treated, each way once.
@@ -245,7 +247,7 @@ CREATE TABLE limits (
     UNIQUE (shard, name)
 );
 
--- Names that work was accepted under, for a day.
+-- Names that work was accepted under, for as long as their shard says.
 CREATE TABLE names (
     shard INTEGER NOT NULL,
     key TEXT NOT NULL,
@@ -255,7 +257,7 @@ CREATE TABLE names (
     seq INTEGER NOT NULL,
     PRIMARY KEY (shard, key)
 ) WITHOUT ROWID;
-CREATE INDEX names_by_age ON names (accepted_at);
+CREATE INDEX names_by_age ON names (shard, accepted_at);
 
 -- Ended runs that are being removed: their row in `runs` is gone, the rest of them and their files
 -- are going. Whoever finds one finishes the removal.

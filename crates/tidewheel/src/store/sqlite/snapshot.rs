@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rusqlite::{Connection, Row};
 use tidewheel_core::id::{RunId, ScheduleId, TaskId};
@@ -18,7 +19,6 @@ use tidewheel_core::spec::{Attachment, OnceKey, Profile, RunSpec, TaskSpec};
 use tidewheel_core::time::Timestamp;
 
 use super::folder::now;
-use super::prune::NAMES_KEPT;
 use super::store::Fault;
 use crate::store::codec;
 
@@ -255,7 +255,9 @@ fn names_cutoff(connection: &Connection, shard: i64) -> rusqlite::Result<Timesta
     let sql = "SELECT MAX(accepted_at) FROM names WHERE shard = ?1";
     let newest: Option<i64> = connection.query_row(sql, [shard], |row| row.get(0))?;
     let newest = newest.map_or(Timestamp::UNIX_EPOCH, Timestamp::from_micros);
-    Ok(newest.min(now()).before(NAMES_KEPT))
+    let sql = "SELECT names_kept FROM shards WHERE id = ?1";
+    let kept: i64 = connection.query_row(sql, [shard], |row| row.get(0))?;
+    Ok(newest.min(now()).before(Duration::from_micros(kept.unsigned_abs())))
 }
 
 fn read_names(connection: &Connection, shard: i64) -> Result<Vec<NameRow>, Fault> {

@@ -3,6 +3,7 @@
 //! Which rows a change becomes is in `changes`, how rows are read back in `snapshot`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
@@ -35,6 +36,8 @@ pub struct SqliteStore {
     checkpoints: Checkpoints,
     /// Whether others who write are waited for.
     is_patient: bool,
+    /// How long names of work must be known, if that was said.
+    names_kept: Option<Duration>,
     /// Lives as long as this store, which has taken the tenure.
     holding: Option<Arc<()>>,
     /// Declared last, so that the lock is given back when everything else is closed.
@@ -79,6 +82,7 @@ impl SqliteStore {
             checkpoints: Checkpoints::default(),
             holding: None,
             is_patient: true,
+            names_kept: None,
             lock,
         }
     }
@@ -219,6 +223,11 @@ impl SqliteStore {
             connection.query_row(sql, params![self.name, now().as_micros()], |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })?;
+        if let Some(kept) = self.names_kept {
+            let kept = i64::try_from(kept.as_micros()).unwrap_or(i64::MAX);
+            let sql = "UPDATE shards SET names_kept = ?2 WHERE id = ?1 AND names_kept <> ?2";
+            connection.execute(sql, [id, kept])?;
+        }
         if tenure > 1 {
             snapshot::forget_names(connection, id)?;
         }
@@ -320,6 +329,10 @@ impl Store for SqliteStore {
 
     fn commons(&mut self) -> Option<Box<dyn Commons>> {
         Some(Box::new(SqliteCommons::new(&self.folder, &self.name)))
+    }
+
+    fn keep_names(&mut self, kept: Duration) {
+        self.names_kept = Some(kept);
     }
 
     fn be_patient(&mut self, patient: bool) {
