@@ -177,7 +177,11 @@ pub(crate) static STEP: Shape = Shape {
             "Is never tried again when nobody knows whether it took effect.",
         ),
         key("key", Kind::Text, "Steps of one key run one at a time, in order. No template."),
-        key("grace", Kind::Duration, "Time to stop by itself before it is killed."),
+        key(
+            "grace",
+            Kind::Duration,
+            "Time to stop by itself before it is killed. That of the configuration unless given, and for what a process of ours that died has left.",
+        ),
         key("output_max", Kind::Size, "How much of what it writes is kept."),
         key(
             "capture_max",
