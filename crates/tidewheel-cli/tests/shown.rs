@@ -623,13 +623,17 @@ flow:
 #[test]
 fn a_step_that_skips_itself_says_by_which_code() {
     let scratch = Scratch::new("shown-skip-code");
-    let file = scratch.file("flow.yaml", "flow: [{ name: a, skip_codes: [78], run: exit 78 }]");
+    let file = scratch
+        .file("flow.yaml", "flow: [{ name: a, skip_codes: [78], run: echo looked; exit 78 }]");
     let output = scratch.run(&["run", &file]);
     let lines = stderr(&output);
     assert_eq!(output.status.code(), Some(0), "{lines}");
     assert!(lines.contains("exit code 78") && !lines.contains("condition"), "{lines}");
     let shown = scratch.json(&["show", "last"]);
     assert_eq!(shown["steps"]["a"]["reason"], "exit code 78", "{shown:#}");
+    assert_eq!(shown["steps"]["a"]["attempts"], 1, "{shown:#}");
+    let logs = scratch.run(&["logs", "last", "a"]);
+    assert_eq!((&*stdout(&logs), &*stderr(&logs)), ("looked\n", ""));
     let why = stdout(&scratch.run(&["explain", "last", "a"]));
     let told = "it said by its exit code 78 that there is nothing to do";
     assert!(why.contains(told), "{why}");

@@ -215,7 +215,9 @@ impl Logs<'_> {
         };
         match (task.state, self.definition.work_of(&task.name)) {
             _ if was_reused => Some("the step was not run, what it had left before was used"),
-            (TaskState::Skipped, _) => Some("the step was skipped, so it wrote nothing"),
+            (TaskState::Skipped, _) if record.is_none_or(|it| it.code.is_none()) => {
+                Some("the step was skipped, so it wrote nothing")
+            }
             _ if task.attempts == 0 => Some("the step has not started"),
             (_, Some("http")) => {
                 let has_failed = record.is_some_and(|record| record.error.is_some());

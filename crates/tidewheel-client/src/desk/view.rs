@@ -110,7 +110,7 @@ impl RunView {
     fn step_view<'a>(&'a self, task: &'a TaskSummary, tolerated: &BTreeSet<u32>) -> StepView<'a> {
         let attempts = match task.state {
             // What it did was to see that there is nothing to do.
-            TaskState::Skipped => 0,
+            TaskState::Skipped if self.skip_code(task).is_none() => 0,
             _ if task.attempts > 1 && self.definition.is_wait(&task.name) => 1,
             _ => task.attempts,
         };
