@@ -7,7 +7,7 @@ mod scene;
 
 use scene::Scene;
 use serde_json::Value as Json;
-use tidewheel_client::api::{Explained, StartWish};
+use tidewheel_client::api::{Explained, PriorityWish, StartWish};
 use tidewheel_client::desk::LocalDesk;
 use tidewheel_client::house::{House, HouseOptions};
 
@@ -113,11 +113,27 @@ fn nobody_knows_when_what_looks_outside_ends_nor_when_what_comes_after_it_starts
     let scene = Scene::new();
     scene.runtime.block_on(async {
         let (house, run) = looking(&scene).await;
+        let asked = run.clone();
         let explained: Explained =
-            house.desk().here(move |desk| desk.explain(&run, None)).await.unwrap();
+            house.desk().here(move |desk| desk.explain(&asked, None)).await.unwrap();
         let told = explained.steps.iter().filter(|it| it.expected_start_seconds.is_some());
         let told: Vec<&str> = told.map(|it| it.step.as_str()).collect();
         assert_eq!(told, ["later", "again"]);
+        // Nor is it told of the line, or of what another priority would lead to.
+        let line = house.line(100).await.unwrap().waiting;
+        let in_line = line.iter().filter(|it| it.expected_start_seconds.is_some());
+        let in_line: Vec<&str> = in_line.map(|it| it.step.as_str()).collect();
+        assert!(in_line.iter().all(|step| told.contains(step)), "{in_line:?}");
+        let wish = PriorityWish { priority: 80, ..PriorityWish::default() };
+        let preview = house.desk().here(move |desk| desk.preview_priority(&run, &wish));
+        let preview = preview.await.unwrap();
+        for order in [&preview.before, &preview.after] {
+            assert!(order.iter().any(|it| it.step == "ask"), "{order:?}");
+            let known = order.iter().filter(|it| it.expected_start_seconds.is_some());
+            let mut known: Vec<&str> = known.map(|it| it.step.as_str()).collect();
+            known.sort_unstable();
+            assert_eq!(known, ["again", "later"]);
+        }
         house.close(std::time::Duration::ZERO).await;
     });
 }

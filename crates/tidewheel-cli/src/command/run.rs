@@ -14,7 +14,7 @@ use tidewheel_client::desk::{Desk, LocalDesk, Reuse};
 use tidewheel_client::files::{RunWish, STDIN};
 use tidewheel_client::kind::Startable;
 use tidewheel_client::remote::RemoteDesk;
-use tidewheel_client::session::{Session, SessionOptions, Started, Takeover};
+use tidewheel_client::session::{Session, SessionOptions, Started};
 use tidewheel_client::text::{harmless, short_id};
 
 use crate::cli::Format;

@@ -3,7 +3,7 @@
 //! What holds a step that could start, and when it will, is known to whoever runs the run, who is asked: in this
 //! process, or through the folder. Of a run that nobody runs, or whose process does not answer, only what is stored is told.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::time::Duration;
 
 use tidewheel::TaskState;
@@ -14,6 +14,7 @@ use super::error::DeskError;
 use super::find::task_of;
 use super::local::LocalDesk;
 use super::states::step_state;
+use super::unforeseen::held_outside;
 use super::view::{RunView, StepView};
 use crate::api::{Explained, RunState, StepExplained};
 use crate::text::{ago, harmless, short_id, until};
@@ -62,7 +63,7 @@ impl LocalDesk {
         step: &StepView<'_>,
     ) -> Result<StepExplained, DeskError> {
         let heard = self.ask(view, Some(step.task))?;
-        Ok(view.explain_step(step, &heard, &view.held_outside()))
+        Ok(view.explain_step(step, &heard, &held_outside(&view.detail, &*view.definition)))
     }
 
     /// Asks whoever runs a run about its tasks that wait, or about one of them only.
@@ -103,7 +104,8 @@ impl RunView {
             views.retain(|step| step.task.state != TaskState::Succeeded);
             views.sort_by_key(|step| step.task.index);
         }
-        let (mut elements, held) = (self.elements(), self.held_outside());
+        let held = held_outside(&self.detail, &*self.definition);
+        let mut elements = self.elements();
         let steps = views.iter().map(|step| StepExplained {
             element: elements.remove(&step.task.name),
             ..self.explain_step(step, heard, &held)
@@ -192,33 +194,6 @@ impl RunView {
             TaskState::Succeeded => "it is done".to_owned(),
             _ => ended(self, task, task.reason, timeout.or(task.error.as_deref())),
         }
-    }
-
-    /// The tasks of which nobody can say when they start: what looks for something outside and has begun to, whose next look
-    /// is no start; and all that comes after such, since what a look brings is not known.
-    fn held_outside(&self) -> HashSet<u32> {
-        let tasks = &self.detail.tasks;
-        let open = || tasks.iter().filter(|task| !task.state.is_terminal());
-        let looking: Vec<&TaskSummary> =
-            open().filter(|task| self.definition.looks_outside(&task.name)).collect();
-        let has_begun = |task: &&&TaskSummary| task.attempts > 0;
-        let mut held: HashSet<u32> = looking.iter().filter(has_begun).map(|it| it.index).collect();
-        let mut left: Vec<u32> = looking.iter().map(|it| it.index).collect();
-        if left.is_empty() {
-            return held;
-        }
-        let mut after: HashMap<u32, Vec<u32>> = HashMap::new();
-        for task in open() {
-            for before in &task.after {
-                after.entry(*before).or_default().push(task.index);
-            }
-        }
-        while let Some(before) = left.pop() {
-            let next = after.remove(&before).unwrap_or_default();
-            held.extend(&next);
-            left.extend(next);
-        }
-        held
     }
 
     /// Whether a task waits for somebody to say yes or no.

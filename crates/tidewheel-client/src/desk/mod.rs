@@ -33,6 +33,7 @@ mod step;
 mod steps;
 mod surface;
 mod tail;
+mod unforeseen;
 mod view;
 
 pub use again::Resumption;

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use tidewheel::Priority;
+use tidewheel::id::TaskId;
 use tidewheel::observe::{Preview, Prospect};
 use tidewheel::store::sqlite::FolderError;
 use tidewheel::store::{RunCommand, RunDetail};
@@ -71,6 +72,9 @@ impl LocalDesk {
             Some(Err(why)) => return Err(DeskError::NotChanged { run, why }),
             None => return Err(DeskError::Silent { run, patience: PATIENCE }),
         };
+        let tasks: Vec<TaskId> = before.iter().chain(&after).map(|it| it.task).collect();
+        let unforeseen = self.unforeseen(&tasks)?;
+        let line = |it: &Prospect| line(it, unforeseen.contains(&it.task));
         let lines = |order: &[Prospect]| -> Vec<OrderLine> {
             order.iter().filter(|it| self.reach.has(it.run.as_deref())).map(line).collect()
         };
@@ -97,7 +101,8 @@ fn wanted(detail: &RunDetail, wish: &PriorityWish) -> Result<(Option<u32>, Prior
     }
 }
 
-fn line(it: &Prospect) -> OrderLine {
+fn line(it: &Prospect, is_unforeseen: bool) -> OrderLine {
+    let expected = it.expected_start.filter(|_| !is_unforeseen);
     OrderLine {
         run_id: it.task.run.to_string(),
         flow: it.run.as_deref().map(str::to_owned),
@@ -106,6 +111,6 @@ fn line(it: &Prospect) -> OrderLine {
         priority: it.priority,
         effective: it.effective,
         changed: it.is_changed,
-        expected_start_seconds: it.expected_start.map(|it| it.as_secs_f64()),
+        expected_start_seconds: expected.map(|it| it.as_secs_f64()),
     }
 }

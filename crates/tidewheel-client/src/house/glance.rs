@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use tidewheel::explain::Hold;
+use tidewheel::id::TaskId;
 use tidewheel::observe::{InLine, UnderWay};
 
 use super::entry::Version;
@@ -59,7 +60,11 @@ impl House {
         let looked = if self.reach.is_all() { max } else { max.max(LINE_MAX) };
         let line = blocking(move || wheel.line(looked)).await?;
         let knows = |flow: &Option<Arc<str>>| self.reach.has(flow.as_deref());
-        let waiting = |it: &InLine| waiting(it, &self.reach);
+        let is_expected = |it: &&InLine| it.expected_start.is_some() && knows(&it.run);
+        let expected: Vec<TaskId> =
+            line.waiting.iter().filter(is_expected).map(|it| it.facts.task).collect();
+        let unforeseen = self.desk().here(move |desk| desk.unforeseen(&expected)).await?;
+        let waiting = |it: &InLine| waiting(it, unforeseen.contains(&it.facts.task), &self.reach);
         Ok(WaitingLine {
             version: None,
             slots,
@@ -117,7 +122,8 @@ fn holder(it: &UnderWay) -> SlotHolder {
     }
 }
 
-fn waiting(it: &InLine, reach: &Reach) -> WaitingStep {
+fn waiting(it: &InLine, is_unforeseen: bool, reach: &Reach) -> WaitingStep {
+    let expected = it.expected_start.filter(|_| !is_unforeseen);
     let place = it.facts.place.as_ref();
     let holds = it.facts.holds.iter();
     let said = |hold: &Hold| match reach.is_all() {
@@ -135,7 +141,7 @@ fn waiting(it: &InLine, reach: &Reach) -> WaitingStep {
         effective: place.map_or(0, |place| place.effective),
         waited_seconds: place.map_or(0.0, |place| place.waited.as_secs_f64()),
         why,
-        expected_start_seconds: it.expected_start.map(|it| it.as_secs_f64()),
+        expected_start_seconds: expected.map(|it| it.as_secs_f64()),
         unpassed_in_seconds: place.and_then(|place| place.unpassed_in).map(|it| it.as_secs_f64()),
     }
 }
