@@ -238,6 +238,27 @@ fn what_was_taken_and_is_not_seen_is_waited_for_by_the_next_run_and_not_sent_aga
 }
 
 #[test]
+fn each_run_looks_for_what_was_taken_for_as_long_as_the_first() {
+    let scene = Scene::chain("publish-unseen-again");
+    scene.registry.script(Faults::none().on(What::Upload, "b", Fault::Hidden(u32::MAX)));
+    let looks = || {
+        let is_it = |it: &registry::Request| {
+            it.asked.what == What::Look && it.asked.package.as_deref() == Some("b")
+        };
+        scene.registry.requests().iter().filter(|it| is_it(it)).count()
+    };
+    let mut before = 0;
+    for _ in 0..2 {
+        let (code, report) = scene.published(&["--visible-within", "1s"]);
+        assert_eq!((code, &report["verdict"]), (7, &"incomplete".into()), "{report:#}");
+        // One for the plan, one for the report; those between are why it is run again.
+        assert!(looks() > before + 6, "{} and then {}", before, looks());
+        before = looks();
+    }
+    scene.registry.assert_nothing_twice();
+}
+
+#[test]
 fn without_leave_nothing_is_sent_and_one_that_ends_is_told() {
     let scene = Scene::chain("publish-leave");
     let output = scene.publish(&[]).env_remove("CARGO_REGISTRIES_OURS_TOKEN").output().unwrap();

@@ -194,7 +194,7 @@ impl One<'_> {
         if let Some(no) = journal.refused.clone() {
             return self.settle(target, journal, no).await;
         }
-        let may_be_there = journal.phase == Phase::Uploading;
+        let may_be_there = matches!(journal.phase, Phase::Uploading | Phase::Uploaded);
         if let Some(ended) = self.ask_before_sending(target, journal).await {
             return ended;
         }
@@ -391,7 +391,8 @@ impl One<'_> {
     /// It was uploaded, and those who resolve do not see it yet.
     fn not_seen(&self, journal: &Journal, what: &str) -> Ended {
         let options = &self.work.order.options;
-        let age = journal.age(wall_clock());
+        // One that was left, or is done again, looks for as long as one that has just begun.
+        let age = journal.age(wall_clock()).min(wall_clock().since(self.work.began));
         if age >= options.visible_within {
             let what = format!(
                 "{what}, and after {} s it cannot be seen where those look who resolve",
