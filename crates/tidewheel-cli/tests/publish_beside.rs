@@ -148,7 +148,7 @@ fn where_cargo_does_not_say_what_is_wrong_ours_names_the_circle_the_line_and_the
     let said = error.to_string();
     assert!(said.contains("a/Cargo.toml:10: cargo:c is needed to work on cargo:a"), "{said}");
     assert!(said.contains("cargo:a → cargo:c → cargo:b → cargo:a"), "{said}");
-    assert!(said.contains("leave its version out: c = { path = \\\"../c\\\" }"), "{said}");
+    assert!(said.contains("leave its version out, as in c = { path = \\\"../c\\\" }"), "{said}");
     assert!(scene.brought().is_empty());
     // By its path alone it is left out of what is packed, by both.
     let scene = with_development_dependency("table-path", "");

@@ -259,6 +259,18 @@ fn each_run_looks_for_what_was_taken_for_as_long_as_the_first() {
 }
 
 #[test]
+fn crates_come_after_those_that_they_are_tried_with() {
+    let scene = Scene::crates("publish-tried-with", &[("a", &[]), ("z", &[])]);
+    let manifest = std::fs::read_to_string(scene.path("ws/a/Cargo.toml")).unwrap();
+    let tried =
+        "[dev-dependencies]\nz = { path = \"../z\", version = \"1.0.0\", registry = \"ours\" }\n";
+    scene.file("a/Cargo.toml", &format!("{manifest}{tried}"));
+    scene.commit();
+    scene.finish();
+    assert_eq!(scene.brought(), ["z", "a"]);
+}
+
+#[test]
 fn without_leave_nothing_is_sent_and_one_that_ends_is_told() {
     let scene = Scene::chain("publish-leave");
     let output = scene.publish(&[]).env_remove("CARGO_REGISTRIES_OURS_TOKEN").output().unwrap();

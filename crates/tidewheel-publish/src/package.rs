@@ -188,14 +188,6 @@ pub enum NeedKind {
     Development,
 }
 
-impl NeedKind {
-    /// Whether what is needed must be there first.
-    #[must_use]
-    pub fn is_order(self) -> bool {
-        self != Self::Development
-    }
-}
-
 /// What a package needs of another one of its workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {
@@ -207,4 +199,20 @@ pub struct Need {
     pub range: Option<String>,
     /// The line of the manifest that says so, where it is known.
     pub line: Option<usize>,
+}
+
+impl Need {
+    /// Whether what is needed must be out first. A registry of crates wants to know all that is named with a version, be it only
+    /// needed to work on the package.
+    #[must_use]
+    pub fn is_order(&self) -> bool {
+        let is_listed = self.package.ecosystem() == Ecosystem::Cargo && self.range.is_some();
+        !self.is_for_work() || is_listed
+    }
+
+    /// Whether it is only needed to work on the package.
+    #[must_use]
+    pub fn is_for_work(&self) -> bool {
+        self.kind == NeedKind::Development
+    }
 }

@@ -22,7 +22,7 @@ impl Workspace {
         let places: BTreeMap<&PackageId, usize> =
             wanted.iter().map(|package| (&package.id, picture.add(vertex(package)))).collect();
         for package in &wanted {
-            let needs = package.needs.iter().filter(|need| need.kind.is_order());
+            let needs = package.needs.iter().filter(|need| need.is_order());
             let mut from: Vec<usize> =
                 needs.filter_map(|need| places.get(&need.package)).copied().collect();
             from.sort_unstable();
@@ -37,7 +37,7 @@ impl Workspace {
     fn is_needed_by_public(&self, id: &PackageId) -> bool {
         let mut needs =
             self.packages().filter(|package| package.is_public()).flat_map(|it| &it.needs);
-        needs.any(|need| need.kind.is_order() && need.package == *id)
+        needs.any(|need| need.is_order() && need.package == *id)
     }
 }
 

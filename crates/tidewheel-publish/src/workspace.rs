@@ -50,11 +50,16 @@ impl Workspace {
     /// What must be resolvable before this one is published: what it needs and is published too, once each.
     #[must_use]
     pub fn before(&self, id: &PackageId) -> BTreeSet<&PackageId> {
+        self.needed(id, Need::is_order)
+    }
+
+    /// The published packages that one needs so.
+    fn needed(&self, id: &PackageId, is_so: impl Fn(&Need) -> bool) -> BTreeSet<&PackageId> {
         let needs =
             self.packages.get(id).map(|package| package.needs.as_slice()).unwrap_or_default();
         let is_public = |id: &PackageId| self.packages.get(id).is_some_and(Package::is_public);
-        let before = needs.iter().filter(|need| need.kind.is_order() && is_public(&need.package));
-        before.map(|need| &need.package).filter(|needed| *needed != id).collect()
+        let needs = needs.iter().filter(|need| is_so(need) && is_public(&need.package));
+        needs.map(|need| &need.package).filter(|needed| *needed != id).collect()
     }
 
     /// The published packages and their order, as a graph whose tasks are named by [`PackageId`].
@@ -63,9 +68,13 @@ impl Workspace {
     ///
     /// One circle, if there is any.
     pub fn graph(&self) -> Result<Graph, GraphError> {
+        self.graph_of(Need::is_order)
+    }
+
+    fn graph_of(&self, is_edge: fn(&Need) -> bool) -> Result<Graph, GraphError> {
         let mut graph = Graph::builder();
         for package in self.packages.values().filter(|package| package.is_public()) {
-            let before = self.before(&package.id);
+            let before = self.needed(&package.id, is_edge);
             graph
                 .task(package.id.to_string())
                 .after(before.iter().map(ToString::to_string).collect::<Vec<_>>());
@@ -125,9 +134,9 @@ impl Workspace {
             });
         };
         let with_line = |problem: Problem| Problem { line: need.line, ..problem };
-        if need.kind == NeedKind::Development {
-            let circle = need.range.as_ref().and_then(|_| self.development_cycle(package, needed));
-            return circle.map(with_line);
+        if need.is_for_work() {
+            let circle = need.is_order().then(|| self.development_cycle(package, needed));
+            return circle.flatten().map(with_line);
         }
         if !needed.is_public() {
             return Some(Problem {
@@ -148,7 +157,7 @@ impl Workspace {
         None
     }
 
-    /// A development dependency by version on something that needs the package itself.
+    /// A development dependency by version on something that needs the package itself, be it to be worked on.
     fn development_cycle(&self, package: &Package, needed: &Package) -> Option<Problem> {
         let mut circle: Vec<String> =
             self.path(&needed.id, &package.id)?.iter().map(ToString::to_string).collect();
@@ -161,7 +170,7 @@ impl Workspace {
                 circle.join(" → ")
             ),
             hint: Some(format!(
-                "leave its version out: {} = {{ path = \"{}\" }}",
+                "leave its version out, as in {} = {{ path = \"{}\" }}",
                 needed.id.name(),
                 relative(package, needed)
             )),
@@ -200,7 +209,7 @@ impl Workspace {
         let mut problems = Vec::new();
         // A package that needs itself is in no graph.
         for package in self.packages.values() {
-            let needs_itself = |need: &&Need| need.package == package.id && need.kind.is_order();
+            let needs_itself = |need: &&Need| need.package == package.id && !need.is_for_work();
             if package.needs.iter().find(needs_itself).is_some() {
                 problems.push(Problem {
                     what: format!("{} needs itself", package.id),
@@ -208,7 +217,8 @@ impl Workspace {
                 });
             }
         }
-        while let Err(GraphError::Cycle { path }) = left.graph() {
+        // Those by what is only needed to work on packages are told with the edit that opens them.
+        while let Err(GraphError::Cycle { path }) = left.graph_of(|need| !need.is_for_work()) {
             let named = |id: &PackageId| path.contains(&id.to_string());
             let Some(first) = left.packages.keys().find(|id| named(id)).cloned() else { break };
             let mut circle = path.clone();
