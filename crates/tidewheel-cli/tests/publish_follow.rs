@@ -81,6 +81,27 @@ fn a_commit_is_tagged_when_its_packages_are_out_and_a_tag_is_never_moved() {
     assert!(scene.brought().is_empty());
 }
 
+#[test]
+fn a_tag_for_all_waits_for_those_that_are_stuck() {
+    let scene = Scene::chain("follow-stuck");
+    scene.registry.put("b", "1.0.0", "b-1.0.0.crate", b"something else");
+    let (code, report) = scene.published(&["--tag", "v{version}"]);
+    assert_eq!((code, &report["published"]), (8, &json!(["cargo:a"])), "{report:#}");
+    assert_eq!((git(&scene, &["tag"]).as_str(), &report["tags"]), ("", &json!([])));
+    let (code, report) = scene.published(&["--tag", "{name}-v{version}"]);
+    assert_eq!(code, 8, "{report:#}");
+    assert_eq!(git(&scene, &["tag"]), "a-v1.0.0", "those with one of their own have it");
+
+    let scene = Scene::npm("follow-stuck-npm");
+    scene.registry.put("a", "1.0.0", "a-1.0.0.tgz", b"something else");
+    scene.file("b/package.json", r#"{ "name": "b", "version": "1.0.0" }"#);
+    scene.commit();
+    let (code, report) = scene.published(&[]);
+    assert_eq!((code, &report["published"]), (8, &json!(["npm:b"])), "{report:#}");
+    let tags = &scene.registry.packages()["b"].tags;
+    assert!(!tags.contains_key("latest"), "{tags:?}");
+}
+
 /// A crate gets this version, with contents of its own.
 fn raise(scene: &Scene, name: &str, version: &str) {
     let path = format!("{name}/Cargo.toml");

@@ -37,7 +37,8 @@ impl Report {
         let Some(set) = PackedSet::load(&order.packed) else { return };
         let is_npm = |it: &&OrderedPackage| it.id().ecosystem() == Ecosystem::Npm;
         let all: Vec<&OrderedPackage> = order.packages.iter().filter(is_npm).collect();
-        if all.is_empty() || !all.iter().all(|it| self.is_out(&it.id())) {
+        let is_one_stuck = self.stuck().any(|(id, _)| id.ecosystem() == Ecosystem::Npm);
+        if all.is_empty() || is_one_stuck || !all.iter().all(|it| self.is_out(&it.id())) {
             return;
         }
         let targets = publisher.targets(order);
@@ -61,7 +62,8 @@ impl Report {
         let (Some(template), Some(commit)) = (&order.options.tag, &order.commit) else { return };
         let (around, following) = (publisher.around(), following(publisher, order));
         for (tag, of) in tags(template, order) {
-            if !of.iter().all(|id| self.is_out(id)) {
+            let has_it = |(id, version): (PackageId, &str)| tag_of(template, &id, version) == tag;
+            if self.stuck().any(has_it) || !of.iter().all(|id| self.is_out(id)) {
                 continue;
             }
             let tagged = match tag_state(around, &tag, commit) {
@@ -133,6 +135,12 @@ impl Report {
         found.is_some_and(|it| matches!(it.result, "published" | "done"))
     }
 
+    /// The packages that could not be begun, or stopped where somebody has to see to it, with their versions.
+    fn stuck(&self) -> impl Iterator<Item = (PackageId, &str)> {
+        let stuck = self.packages.iter().filter(|it| it.result == "blocked");
+        stuck.filter_map(|it| Some((PackageId::parse(&it.package)?, it.version.as_str())))
+    }
+
     /// Something is wrong with a package all the same.
     pub(super) fn object(&mut self, id: &PackageId, worth: Verdict, code: Mishap, what: String) {
         let name = id.to_string();
@@ -155,13 +163,17 @@ fn following(publisher: &Publisher, order: &PublishOrder) -> Surroundings {
     publisher.around().without_leave(&secrets.collect::<Vec<_>>())
 }
 
+fn tag_of(template: &str, id: &PackageId, version: &str) -> String {
+    template.replace("{name}", id.name()).replace("{version}", version)
+}
+
 /// The tags of an order, each with the packages that must be out for it: one a package, or one for all of them. What an
 /// earlier release has brought out has its tag elsewhere.
 pub(crate) fn tags(template: &str, order: &PublishOrder) -> Vec<(String, Vec<PackageId>)> {
     let mut tags: Vec<(String, Vec<PackageId>)> = Vec::new();
     for package in order.packages.iter().filter(|package| !package.is_earlier) {
         let id = package.id();
-        let tag = template.replace("{name}", id.name()).replace("{version}", &package.version);
+        let tag = tag_of(template, &id, &package.version);
         match tags.iter_mut().find(|(known, _)| *known == tag) {
             Some((_, of)) => of.push(id),
             None => tags.push((tag, vec![id])),
