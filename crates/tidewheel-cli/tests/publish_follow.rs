@@ -333,6 +333,10 @@ fn a_rehearsal_is_a_whole_publish_that_leaves_nothing() {
     assert!(said.contains("everything went out and can be resolved"), "{said}");
     assert_eq!(scene.tree(), before);
     assert_eq!(fs::read_dir(scene.path("tmp")).unwrap().count(), 0, "something is left");
+    for kept in ["index", "cache", "src"] {
+        let kept = fs::read_dir(scene.path("home/registry").join(kept));
+        assert_eq!(kept.map_or(0, Iterator::count), 0, "cargo remembers the registry");
+    }
     assert!(!scene.path("data").exists(), "a run was kept");
     assert!(scene.registry.requests().is_empty());
 }

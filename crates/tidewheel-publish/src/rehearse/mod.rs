@@ -6,6 +6,7 @@
 mod beyond;
 #[doc(hidden)]
 pub mod cargo;
+mod forget;
 #[doc(hidden)]
 pub mod http;
 #[doc(hidden)]
@@ -21,5 +22,6 @@ mod resolve;
 #[doc(hidden)]
 pub mod shelf;
 
+pub use forget::forget;
 pub use local::LocalRegistry;
 pub use resolve::resolve;

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use tidewheel::store::sqlite::{DataFolder, Durability, Options};
-use tidewheel_publish::rehearse::{LocalRegistry, resolve};
+use tidewheel_publish::rehearse::{LocalRegistry, forget, resolve};
+use tidewheel_publish::settings::{Stage, Surroundings};
 
 use super::args::PublishArgs;
 use super::place::Place;
@@ -26,6 +27,15 @@ impl Drop for Scratch {
     }
 }
 
+/// A registry that no tool remembers when this is dropped.
+struct Remembered(Surroundings, Stage);
+
+impl Drop for Remembered {
+    fn drop(&mut self) {
+        forget(&self.0, &self.1);
+    }
+}
+
 pub(super) fn rehearse(ui: &Ui, args: &PublishArgs) -> Result<u8, CommandError> {
     let name = format!("tidewheel-rehearsal-{}", std::process::id());
     let scratch = Scratch(std::env::temp_dir().join(name));
@@ -39,6 +49,7 @@ pub(super) fn rehearse(ui: &Ui, args: &PublishArgs) -> Result<u8, CommandError> 
     let (named, wanted) = (args.what.folder.as_deref(), args.what.registry.as_ref());
     let place = Place::take_in(ui, named, wanted, folder, Some(stage.clone()))?;
     let around = place.publisher.around().clone();
+    let _remembered = Remembered(around.clone(), stage.clone());
     on_runtime(async {
         let (ended, order) = rehearsed(ui, args, place).await?;
         let Some(order) = order.filter(|_| ended == 0) else { return Ok(ended) };
