@@ -1,4 +1,6 @@
 //! [`forget`]: nothing is left of the registry of a rehearsal, with whatever tools it was looked at.
+//!
+//! What the registry itself holds ends with its process, and never was in a folder of the user.
 
 use std::fs;
 use std::path::{Path, PathBuf};
