@@ -102,6 +102,23 @@ fn a_tag_for_all_waits_for_those_that_are_stuck() {
     assert!(!tags.contains_key("latest"), "{tags:?}");
 }
 
+#[test]
+fn what_was_stuck_is_known_to_whoever_goes_on_and_whoever_asks() {
+    let scene = Scene::crates("follow-stuck-left", &[("a", &[]), ("b", &["a"]), ("x", &[])]);
+    scene.registry.put("x", "1.0.0", "x-1.0.0.crate", b"something else");
+    scene.registry.script(Faults::none().on(What::Upload, "b", Fault::Silent { is_done: true }));
+    let begun = scene.begin(&["--tag", "v{version}"]);
+    begun.until_uploaded("b");
+    begun.kill();
+    let resume = ["publish", "resume", "--format", "json"];
+    let (code, report) = told(&scene.tidewheel(&resume).output().unwrap());
+    assert_eq!((code, &report["published"]), (8, &json!(["cargo:a", "cargo:b"])), "{report:#}");
+    assert_eq!((git(&scene, &["tag"]).as_str(), &report["tags"]), ("", &json!([])));
+    let status = ["publish", "status", "--format", "json"];
+    let (code, status) = told(&scene.tidewheel(&status).output().unwrap());
+    assert_eq!((code, &status["skipped"]), (8, &json!(["cargo:x"])), "{status:#}");
+}
+
 /// A crate gets this version, with contents of its own.
 fn raise(scene: &Scene, name: &str, version: &str) {
     let path = format!("{name}/Cargo.toml");

@@ -6,7 +6,7 @@ use crate::pack::{InnerFile, Inside};
 use crate::plan::{Class, Planned};
 use crate::preflight::may_be_signed;
 use crate::prepare::Prepared;
-use crate::run::{Mishap, PublishOrder, Stuck};
+use crate::run::PublishOrder;
 
 /// A plan as programs read it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -113,23 +113,6 @@ impl Prepared {
             }
         }
         document
-    }
-
-    /// Packages that cannot be begun.
-    #[must_use]
-    pub fn stuck(&self) -> Vec<Stuck> {
-        let stuck = self
-            .plan
-            .packages
-            .iter()
-            .filter(|planned| !planned.class.can_be_had() && planned.class != Class::Private);
-        let told = |it: &Planned| Stuck {
-            package: it.id.to_string(),
-            version: it.version.to_string(),
-            why: it.class.to_string(),
-            code: Mishap::of(&it.class),
-        };
-        stuck.map(told).collect()
     }
 
     /// The order to carry the plan out.

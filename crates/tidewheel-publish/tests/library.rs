@@ -90,7 +90,7 @@ async fn carried_out(program: &Program, publisher: &Arc<Publisher>, prepared: &P
     started.run.report().await.unwrap();
     let desk = LocalDesk::open(program.data()).unwrap();
     let view = desk.show(&started.run.id().to_string()).unwrap();
-    let report = Report::new(publisher, &order, Some(&view.detail), &prepared.stuck()).await;
+    let report = Report::new(publisher, &order, Some(&view.detail)).await;
     session.close().await;
     report
 }

@@ -37,7 +37,7 @@ impl Report {
         let Some(set) = PackedSet::load(&order.packed) else { return };
         let is_npm = |it: &&OrderedPackage| it.id().ecosystem() == Ecosystem::Npm;
         let all: Vec<&OrderedPackage> = order.packages.iter().filter(is_npm).collect();
-        let is_one_stuck = self.stuck().any(|(id, _)| id.ecosystem() == Ecosystem::Npm);
+        let is_one_stuck = order.stuck().any(|(id, _)| id.ecosystem() == Ecosystem::Npm);
         if all.is_empty() || is_one_stuck || !all.iter().all(|it| self.is_out(&it.id())) {
             return;
         }
@@ -63,7 +63,7 @@ impl Report {
         let (around, following) = (publisher.around(), following(publisher, order));
         for (tag, of) in tags(template, order) {
             let has_it = |(id, version): (PackageId, &str)| tag_of(template, &id, version) == tag;
-            if self.stuck().any(has_it) || !of.iter().all(|id| self.is_out(id)) {
+            if order.stuck().any(has_it) || !of.iter().all(|id| self.is_out(id)) {
                 continue;
             }
             let tagged = match tag_state(around, &tag, commit) {
@@ -133,12 +133,6 @@ impl Report {
         let name = id.to_string();
         let found = self.packages.iter().find(|it| it.package == name);
         found.is_some_and(|it| matches!(it.result, "published" | "done"))
-    }
-
-    /// The packages that could not be begun, or stopped where somebody has to see to it, with their versions.
-    fn stuck(&self) -> impl Iterator<Item = (PackageId, &str)> {
-        let stuck = self.packages.iter().filter(|it| it.result == "blocked");
-        stuck.filter_map(|it| Some((PackageId::parse(&it.package)?, it.version.as_str())))
     }
 
     /// Something is wrong with a package all the same.

@@ -7,7 +7,9 @@ use std::fmt;
 use crate::plan::Class;
 
 /// What keeps a package from being out as it should be. The words are stable, for programs and for `explain`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Mishap {

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::journal::Journal;
+use super::mishap::Mishap;
 use crate::pack::PackedSet;
 use crate::package::{Ecosystem, PackageId};
-use crate::plan::{Class, Pace, Plan};
+use crate::plan::{Class, Pace, Plan, Planned};
 use crate::settings::{Address, Target};
 
 /// The form of what is kept; another one is not understood.
@@ -40,6 +41,33 @@ pub struct PublishOrder {
     pub options: PublishOptions,
     /// What is published, each after what it needs.
     pub packages: Vec<OrderedPackage>,
+    /// What is not, because something is in its way: it is not all out without these.
+    #[serde(default)]
+    pub stuck: Vec<Stuck>,
+}
+
+/// A package that could not be begun.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Stuck {
+    /// Which one.
+    pub package: String,
+    /// Its version.
+    pub version: String,
+    /// Why.
+    pub why: String,
+    /// The same as a word that does not change.
+    pub code: Option<Mishap>,
+}
+
+impl Stuck {
+    fn of(planned: &Planned) -> Self {
+        Self {
+            package: planned.id.to_string(),
+            version: planned.version.to_string(),
+            why: planned.class.to_string(),
+            code: Mishap::of(&planned.class),
+        }
+    }
 }
 
 /// How packages are published.
@@ -201,6 +229,7 @@ impl PublishOrder {
             registry: None,
             options,
             packages: packages.collect(),
+            stuck: plan.stuck().map(Stuck::of).collect(),
         }
     }
 
@@ -233,6 +262,7 @@ impl PublishOrder {
     pub fn leaves(&self, now: &Self) -> bool {
         let pairs = || self.packages.iter().zip(&now.packages);
         self.packed == now.packed
+            && self.stuck == now.stuck
             && self.packages.len() == now.packages.len()
             && pairs().all(|(then, now)| then.leaves(now))
     }
@@ -249,10 +279,18 @@ impl PublishOrder {
         serde_json::from_slice(bytes).ok().filter(|order: &Self| order.form == FORM)
     }
 
-    /// Whether packages of npm are uploaded under a holding tag first: one alone need not be.
+    /// Whether packages of npm are uploaded under a holding tag first: one alone need not be, and one that goes without
+    /// others that cannot be begun is not alone.
     pub(super) fn holds(&self) -> bool {
-        let is_npm = |it: &&OrderedPackage| it.ecosystem == Ecosystem::Npm.word();
-        self.options.holds_tags && self.packages.iter().filter(is_npm).count() > 1
+        let all = self.packages.iter().map(OrderedPackage::id);
+        let all = all.chain(self.stuck().map(|(id, _)| id));
+        self.options.holds_tags && all.filter(|id| id.ecosystem() == Ecosystem::Npm).count() > 1
+    }
+
+    /// The packages that could not be begun, with their versions.
+    pub(super) fn stuck(&self) -> impl Iterator<Item = (PackageId, &str)> {
+        let stuck = self.stuck.iter();
+        stuck.filter_map(|it| Some((PackageId::parse(&it.package)?, it.version.as_str())))
     }
 
     /// Whether there is nothing to do.

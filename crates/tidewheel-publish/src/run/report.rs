@@ -13,7 +13,7 @@ use super::follow::Tagged;
 use super::journal::{End, Journal, Phase};
 use super::judge::{Judged, judge};
 use super::mishap::Mishap;
-use super::order::PublishOrder;
+use super::order::{PublishOrder, Stuck};
 use super::publisher::Publisher;
 use super::unmet::UnmetNeed;
 use crate::exchange::census;
@@ -127,19 +127,6 @@ pub struct Reported {
     pub code: Option<Mishap>,
 }
 
-/// A package that could not be begun.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stuck {
-    /// Which one.
-    pub package: String,
-    /// Its version.
-    pub version: String,
-    /// Why.
-    pub why: String,
-    /// The same as a word that does not change.
-    pub code: Option<Mishap>,
-}
-
 impl Reported {
     fn stuck(Stuck { package, version, why, code }: &Stuck) -> Self {
         Self {
@@ -160,13 +147,8 @@ impl Reported {
 }
 
 impl Report {
-    /// What a run came to, by a census of its registries. `stuck` are packages that could not be begun.
-    pub async fn new(
-        publisher: &Publisher,
-        order: &PublishOrder,
-        run: Option<&RunDetail>,
-        stuck: &[Stuck],
-    ) -> Self {
+    /// What a run came to, by a census of its registries.
+    pub async fn new(publisher: &Publisher, order: &PublishOrder, run: Option<&RunDetail>) -> Self {
         let set = PackedSet::load(&order.packed);
         let mut seen = look(publisher, order, set.as_ref()).await;
         let listings = std::mem::take(&mut seen.listings);
@@ -203,8 +185,9 @@ impl Report {
                 code,
             });
         }
-        packages.extend(stuck.iter().map(Reported::stuck));
-        verdict = verdict.max(if stuck.is_empty() { Verdict::Done } else { Verdict::Blocked });
+        packages.extend(order.stuck.iter().map(Reported::stuck));
+        verdict =
+            verdict.max(if order.stuck.is_empty() { Verdict::Done } else { Verdict::Blocked });
         let those = |results: &[&str]| -> Vec<String> {
             let found = packages.iter().filter(|it| results.contains(&it.result));
             found.map(|it| it.package.clone()).collect()

@@ -12,7 +12,7 @@ use tidewheel_client::session::{Session, Started};
 use tidewheel_client::text::{count, harmless, short_id};
 use tidewheel_publish::PlanDocument;
 use tidewheel_publish::prepare::{Chore, Prepared, prepare};
-use tidewheel_publish::run::{PublishOptions, PublishOrder, PublishRun, Publishes, Report, Stuck};
+use tidewheel_publish::run::{PublishOptions, PublishOrder, PublishRun, Publishes, Report};
 
 use super::agreed::{check_hash, check_left, may_send, order_of};
 use super::args::{PublishArgs, ShownArgs};
@@ -71,7 +71,7 @@ pub(super) fn plan(ui: &Ui, args: &PublishArgs) -> Result<u8, CommandError> {
         (false, Format::Json) => ui.print_json(&plan)?,
         (false, Format::Human) => ui.print(&plan_text(&plan))?,
     }
-    Ok(if prepared.stuck().is_empty() { 0 } else { 8 })
+    Ok(if prepared.plan.stuck().next().is_none() { 0 } else { 8 })
 }
 
 /// The plan, with as much of it as somebody wants to see.
@@ -201,12 +201,11 @@ fn carry_out(
             return Ok(0.into());
         }
         if order.is_out() {
-            let mut report = Report::new(&place.publisher, &order, None, &prepared.stuck()).await;
+            let mut report = Report::new(&place.publisher, &order, None).await;
             report.follow_up(&place.publisher, &order).await;
             return finish(ui, &report, &args.shown, None);
         }
-        begin(ui, place, &desk, PublishOrdered { order, stuck: prepared.stuck() }, &args.shown)
-            .await
+        begin(ui, place, &desk, order, &args.shown).await
     })
 }
 
@@ -244,22 +243,15 @@ pub(super) async fn rehearsed(
         PublishOptions { tag: None, push_tags: None, hook: None, signer: None, ..args.options() };
     let order = prepared.order(options).of(place.root.clone(), args.what.registry.clone());
     let desk = place.desk()?;
-    let ordered = PublishOrdered { order: order.clone(), stuck: prepared.stuck() };
-    let ended = begin(ui, place, &desk, ordered, &args.shown).await?;
+    let ended = begin(ui, place, &desk, order.clone(), &args.shown).await?;
     Ok((ended.exit_code, Some(order)))
-}
-
-/// What is carried out, and what is left out because something is in its way.
-struct PublishOrdered {
-    order: PublishOrder,
-    stuck: Vec<Stuck>,
 }
 
 async fn begin(
     ui: &Ui,
     place: Place,
     desk: &LocalDesk,
-    PublishOrdered { order, stuck }: PublishOrdered,
+    order: PublishOrder,
     shown: &ShownArgs,
 ) -> Result<Ended, CommandError> {
     place.is_begun();
@@ -268,7 +260,7 @@ async fn begin(
     let options = session_options(ui, run.workers());
     let (session, started) = Session::begin(&Desk::inline(desk.clone()), &run, options).await?;
     write_atomically(&ours.join(LAST), &format!("{}\n", started.run.id()))?;
-    conclude(ui, &session, desk, &run, started, &stuck, shown).await
+    conclude(ui, &session, desk, &run, started, shown).await
 }
 
 /// Whether a run was left by a process that died.
@@ -307,10 +299,10 @@ async fn go_on(
     let (workers, here) = (run.workers(), Desk::inline(desk.clone()));
     let (options, tell) = (session_options(ui, workers), |waits| ui.note(opening_words(waits)));
     match Session::go_on(&here, left, &run, workers, options, tell).await? {
-        Some((session, started)) => conclude(ui, &session, desk, &run, started, &[], shown).await,
+        Some((session, started)) => conclude(ui, &session, desk, &run, started, shown).await,
         None => {
             let id = left.detail.summary.id.to_string();
-            report(ui, desk, &run, &id, &[], None, shown).await
+            report(ui, desk, &run, &id, None, shown).await
         }
     }
 }
@@ -322,7 +314,6 @@ async fn conclude(
     desk: &LocalDesk,
     run: &PublishRun,
     started: Started,
-    stuck: &[Stuck],
     shown: &ShownArgs,
 ) -> Result<Ended, CommandError> {
     let id = started.run.id().to_string();
@@ -330,7 +321,7 @@ async fn conclude(
     let shown_as = if shown.events { Shown::Programs } else { level(&how, ui).into() };
     let watched = Watched { shown: shown_as, workers: run.workers(), port: None };
     let seen = watch(ui, session, started, watched).await?;
-    report(ui, desk, run, &id, stuck, Some(seen), shown).await
+    report(ui, desk, run, &id, Some(seen), shown).await
 }
 
 async fn report(
@@ -338,12 +329,11 @@ async fn report(
     desk: &LocalDesk,
     run: &PublishRun,
     id: &str,
-    stuck: &[Stuck],
     seen: Option<Seen>,
     shown: &ShownArgs,
 ) -> Result<Ended, CommandError> {
     let view = desk.show(id)?;
-    let mut report = Report::new(run.publisher(), run.order(), Some(&view.detail), stuck).await;
+    let mut report = Report::new(run.publisher(), run.order(), Some(&view.detail)).await;
     report.follow_up(run.publisher(), run.order()).await;
     finish(ui, &report, shown, seen)
 }

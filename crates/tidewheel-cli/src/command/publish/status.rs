@@ -53,7 +53,7 @@ pub(super) fn status(ui: &Ui, args: &StatusArgs) -> Result<u8, CommandError> {
                 CommandError::new(ErrorKind::NotFound, error).hint("see `tidewheel publish plan`")
             );
         };
-        Ok(Report::new(run.publisher(), run.order(), Some(&view.detail), &[]).await)
+        Ok(Report::new(run.publisher(), run.order(), Some(&view.detail)).await)
     })?;
     match ui.format(Format::Human) {
         Format::Json => ui.print_json(&report)?,
