@@ -7,10 +7,12 @@ mod publishing;
 #[path = "../../tidewheel-publish/tests/registry/mod.rs"]
 mod registry;
 
+use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use publishing::{Scene, everything};
+use publishing::{Scene, everything, told};
 use registry::{Fault, Faults, What};
 use serde_json::{Value as Json, json};
 
@@ -145,4 +147,28 @@ fn killed_while_it_asks_the_next_run_asks_again() {
     let (code, events) = going.wait();
     assert_eq!(code, Some(0), "{events}");
     scene.registry.assert_nothing_twice();
+}
+
+#[test]
+fn whoever_comes_second_is_told_who_is_the_first_and_nothing_that_was_said_to_it() {
+    let scene = Scene::npm("code-lock");
+    scene.registry.script(Faults::none().on(What::Upload, "a", Fault::Silent { is_done: false }));
+    let begun = scene.begin(&["--otp", "canary-444444"]);
+    begun.until_uploading("a");
+    let mut second = scene.publish(&["-o"]);
+    // Not everything that is said is text.
+    let report = scene.path("").join(OsStr::from_bytes(b"report-\xff.json"));
+    let (code, error) = told(&second.arg(report).output().unwrap());
+    let said = error.to_string();
+    assert_eq!(code, 5, "{said}");
+    assert!(
+        said.contains("is being published by process") && said.contains(": tidewheel publish"),
+        "{said}"
+    );
+    assert!(!said.contains("canary"), "{said}");
+    for (path, content) in everything(&scene.path("data")) {
+        let is_in = content.windows(6).any(|part| part == b"canary");
+        assert!(!is_in, "the code is in {}", path.display());
+    }
+    begun.kill();
 }

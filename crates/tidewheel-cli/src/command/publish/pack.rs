@@ -69,7 +69,7 @@ struct PackageDocument<'a> {
 
 pub(super) fn pack(ui: &Ui, args: &PackArgs) -> Result<u8, CommandError> {
     let (folder, registry) = (args.what.folder.as_deref(), args.what.registry.as_ref());
-    let place = Place::take(ui, folder, registry, &args.data)?;
+    let place = Place::take(ui, "tidewheel publish pack", folder, registry, &args.data)?;
     let shown = ShownArgs { output: None, quiet: args.quiet, events: false };
     let packed = on_runtime(async {
         place.listen()?;

@@ -44,19 +44,22 @@ struct HeardSignals {
 }
 
 impl Place {
+    /// `command`: what it is taken for, in words that whoever comes second is told: arguments may be secrets.
     pub fn take(
         ui: &Ui,
+        command: &str,
         named: Option<&Path>,
         registry: Option<&String>,
         data: &DataArgs,
     ) -> Result<Self, CommandError> {
         let folder = data.open(ui, Durability::Process)?;
-        Self::take_in(ui, named, registry, folder, None)
+        Self::take_in(ui, command, named, registry, folder, None)
     }
 
     /// The same in this data folder, and with a registry that stands in for all of them.
     pub fn take_in(
         ui: &Ui,
+        command: &str,
         named: Option<&Path>,
         registry: Option<&String>,
         folder: DataFolder,
@@ -65,8 +68,7 @@ impl Place {
         let root = workspace_root(ui, named)?;
         let data = std::path::absolute(folder.path())?;
         let ours = folder_of(&data, &root);
-        let command: Vec<String> = std::env::args().collect();
-        let lock = WorkspaceLock::take(&root, &ours, &command.join(" ")).map_err(|error| {
+        let lock = WorkspaceLock::take(&root, &ours, command).map_err(|error| {
             let kind = match error {
                 LockError::Held { .. } => ErrorKind::Conflict,
                 _ => ErrorKind::Refused,

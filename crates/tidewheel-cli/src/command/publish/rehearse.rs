@@ -47,7 +47,8 @@ pub(super) fn rehearse(ui: &Ui, args: &PublishArgs) -> Result<u8, CommandError> 
     let registry = LocalRegistry::start()?;
     let stage = registry.stage();
     let (named, wanted) = (args.what.folder.as_deref(), args.what.registry.as_ref());
-    let place = Place::take_in(ui, named, wanted, folder, Some(stage.clone()))?;
+    let command = "tidewheel publish --rehearse";
+    let place = Place::take_in(ui, command, named, wanted, folder, Some(stage.clone()))?;
     let around = place.publisher.around().clone();
     let _remembered = Remembered(around.clone(), stage.clone());
     on_runtime(async {

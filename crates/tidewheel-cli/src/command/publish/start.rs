@@ -59,8 +59,8 @@ pub(crate) struct ResumeArgs {
 }
 
 pub(super) fn plan(ui: &Ui, args: &PublishArgs) -> Result<u8, CommandError> {
-    let place =
-        Place::take(ui, args.what.folder.as_deref(), args.what.registry.as_ref(), &args.data)?;
+    let (folder, registry) = (args.what.folder.as_deref(), args.what.registry.as_ref());
+    let place = Place::take(ui, "tidewheel publish plan", folder, registry, &args.data)?;
     let prepared = match on_runtime(prepared(ui, &place, args))? {
         Ok(prepared) => prepared,
         Err(code) => return Ok(code),
@@ -160,8 +160,8 @@ fn carry_out(
     code: Option<&str>,
     is_again: bool,
 ) -> Result<Ended, CommandError> {
-    let mut place =
-        Place::take(ui, args.what.folder.as_deref(), args.what.registry.as_ref(), &args.data)?;
+    let (folder, registry) = (args.what.folder.as_deref(), args.what.registry.as_ref());
+    let mut place = Place::take(ui, "tidewheel publish", folder, registry, &args.data)?;
     place.say_code(code)?;
     // A run that was left may have been started with more patience.
     if let Some(most) = args.pace.max_wait {
@@ -270,7 +270,8 @@ fn is_left(view: &RunView) -> bool {
 
 pub(super) fn resume(ui: &Ui, args: &ResumeArgs) -> Result<u8, CommandError> {
     args.shown.output.as_deref().map_or(Ok(()), check_writable)?;
-    let place = Place::take(ui, args.folder.as_deref(), None, &args.data)?;
+    let place =
+        Place::take(ui, "tidewheel publish resume", args.folder.as_deref(), None, &args.data)?;
     on_runtime(async {
         let desk = place.desk()?;
         let Some(left) = place.last(&desk).filter(is_left) else {

@@ -46,7 +46,8 @@ pub(crate) struct UndoArgs {
 }
 
 pub(super) fn undo(ui: &Ui, args: &UndoArgs) -> Result<u8, CommandError> {
-    let place = Place::take(ui, args.folder.as_deref(), None, &args.data)?;
+    let place =
+        Place::take(ui, "tidewheel publish undo", args.folder.as_deref(), None, &args.data)?;
     let taken = on_runtime(async {
         let desk = place.desk()?;
         let view = place.last(&desk);
