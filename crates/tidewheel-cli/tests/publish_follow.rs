@@ -327,6 +327,27 @@ fn a_server_shows_a_publish_and_says_where_it_goes_on() {
 }
 
 #[test]
+fn whoever_does_not_ask_registries_does_not_go_on_with_a_publish() {
+    let scene = Scene::chain("follow-elsewhere");
+    let refused = |arguments: &[&str]| {
+        let asked = scene.registry.requests_count();
+        let (code, error) = told(&scene.tidewheel(arguments).output().unwrap());
+        let said = error.to_string();
+        assert_eq!((code, scene.registry.requests_count()), (6, asked), "{said}");
+        assert!(said.contains("run `tidewheel publish` in"), "{said}");
+    };
+    let not_now = Fault::Refused(422, "not now");
+    scene.registry.script(Faults::none().on(What::Upload, "b", not_now));
+    assert_eq!(scene.published(&[]).0, 1);
+    refused(&["retry", "last", "--format", "json"]);
+    killed_in_upload(&scene, Faults::none().on(What::Upload, "b", Fault::Silent { is_done: true }));
+    refused(&["resume", "last", "--format", "json"]);
+    refused(&["resume", "last", "--as-started", "--format", "json"]);
+    scene.finish();
+    scene.registry.assert_nothing_twice();
+}
+
+#[test]
 fn a_rehearsal_is_a_whole_publish_that_leaves_nothing() {
     let scene = Scene::chain("follow-rehearsal");
     // The registry that would be used cannot be reached, and there is no token for it.

@@ -14,7 +14,7 @@ use tidewheel_client::house::{Happenings, House, HouseOptions, Seen};
 use tidewheel_client::kind::Kinds;
 use tidewheel_client::text::{count, harmless, short_id};
 use tidewheel_client::traces::Traces;
-use tidewheel_publish::run::PublishesElsewhere;
+use tidewheel_publish::run::Publishes;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::Format;
@@ -112,7 +112,7 @@ fn house_options(ui: &Ui, args: &Args) -> Result<HouseOptions, CommandError> {
         return Err(CommandError::input(anyhow!("there is no file {}", file.display())));
     }
     options.session = session_options(ui, config.scheduler_max_concurrency().unwrap_or(SLOTS));
-    options.kinds = Kinds::default().with(PublishesElsewhere);
+    options.kinds = Kinds::default().with(Publishes);
     options.session.waiting_max = config.scheduler_max_queue_size();
     options.retention = Retention {
         older_than: config.retention_age(),

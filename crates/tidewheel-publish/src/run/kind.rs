@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tidewheel::clock::wall_clock;
 use tidewheel::store::RunDetail;
-use tidewheel::{Graph, Run, RunId, TaskState, Timestamp};
+use tidewheel::{Graph, Run, RunId, Timestamp};
 use tidewheel_client::api::{OneTimeCode, Refusal, RefusalKind, RetryWish};
 use tidewheel_client::desk::{DeskError, RunView};
 use tidewheel_client::kind::{Definition, Doing, Kind, Retry, Startable, Timeouts};
@@ -21,13 +21,12 @@ use super::journal::{Journal, Phase};
 use super::lock::WorkspaceLock;
 use super::order::{PublishOrder, ours};
 use super::publisher::Publisher;
-use crate::pack::{Checkout, PackedSet, checkout};
-use crate::settings::Surroundings;
+use crate::pack::{Checkout, checkout};
 
 /// The kind of publishes.
 pub const PUBLISH_KIND: &str = "publish";
 
-/// Publishes, as a kind of work.
+/// Publishes, as a kind of work: they are shown, paused and cancelled like all runs. Only `tidewheel publish` goes on with them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Publishes;
 
@@ -58,73 +57,29 @@ impl Kind for Publishes {
         })
     }
 
-    fn retry(&self, past: &RunView, wish: &RetryWish) -> Result<Retry, DeskError> {
-        check_retry(wish)?;
-        let run = PublishRun::again(order_of(&past.detail)?)?;
-        let (done, left): (Vec<_>, Vec<_>) =
-            past.detail.tasks.iter().partition(|task| task.state == TaskState::Succeeded);
-        let names = |tasks: Vec<&tidewheel::store::TaskSummary>| {
-            tasks.into_iter().map(|task| task.name.clone()).collect()
-        };
-        Ok(Retry {
-            run_again: names(left),
-            reused: names(done),
-            passed_over: Vec::new(),
-            run: Box::new(run),
-            files: None,
-            changed_files: Vec::new(),
-        })
+    fn retry(&self, past: &RunView, _: &RetryWish) -> Result<Retry, DeskError> {
+        refuse(&past.detail)
     }
 
-    /// What is left of a release is published from what the rest of it was.
-    fn check_resume(&self, past: &RunView, is_as_started: bool) -> Result<(), DeskError> {
-        let order = order_of(&past.detail)?;
-        match difference(&order, checkout(&Surroundings::here(&order.root)).as_ref()) {
-            Some(message) if !is_as_started => {
-                let id = past.detail.summary.id;
-                let hint = format!(
-                    "`tidewheel publish resume --as-started` goes on with what was packed then; `tidewheel cancel {id}` ends it, \
-                     and `tidewheel publish` then publishes what is here"
-                );
-                Err(refusal(RefusalKind::Conflict, message, &hint))
-            }
-            _ => Ok(()),
-        }
+    fn check_resume(&self, past: &RunView, _: bool) -> Result<(), DeskError> {
+        refuse(&past.detail)
     }
 
     fn resume(&self, past: &RunView) -> Result<Box<dyn Startable>, DeskError> {
-        Ok(Box::new(PublishRun::again(order_of(&past.detail)?)?))
+        refuse(&past.detail)
     }
 }
 
-/// What is asked of a retry beside that it be one: a publish has none of it, and says so.
-fn check_retry(wish: &RetryWish) -> Result<(), DeskError> {
-    let asked = [
-        (
-            wish.from.is_some(),
-            "no package is published again from a certain one on: a registry keeps what it has",
-            "without --from everything is done that is left",
-        ),
-        (
-            !wish.skip.is_empty(),
-            "a package does not count as published because somebody says so",
-            "leave it out while the publish runs, with `tidewheel cancel RUN PACKAGE`",
-        ),
-        (
-            wish.new_files,
-            "what is left of a release is published from what the rest of it was",
-            "a publish of what is here now is a new one: `tidewheel publish`",
-        ),
-        (
-            wish.max_workers.is_some(),
-            "a publish goes on with as many uploads at once as it was started with",
-            "`tidewheel publish --concurrency N` publishes what is left, N at once",
-        ),
-    ];
-    match asked.into_iter().find(|(is_asked, ..)| *is_asked) {
-        Some((_, message, hint)) => Err(refusal(RefusalKind::Refused, message.to_owned(), hint)),
-        None => Ok(()),
-    }
+/// Whoever only knows how runs are carried out has nobody's leave to upload anything, does not ask registries what is out,
+/// and does nothing of what follows.
+fn refuse<T>(run: &RunDetail) -> Result<T, DeskError> {
+    let root = order_of(run)?.root;
+    let message = "a publish goes on where its workspace and its tokens are";
+    let hint = format!(
+        "run `tidewheel publish` in {}: it finishes what is left, and what follows",
+        root.display()
+    );
+    Err(refusal(RefusalKind::Refused, message.to_owned(), &hint))
 }
 
 /// What is here now that was not when it was packed, if it was packed from a commit. Files that git does not know are left
@@ -145,57 +100,9 @@ fn difference(order: &PublishOrder, now: Option<&Checkout>) -> Option<String> {
     Some(format!("it was packed from commit {then}, of which this is changed now: {first}{more}"))
 }
 
-/// Publishes as a server knows them: it shows them like all runs, and has nobody's leave to upload anything.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct PublishesElsewhere;
-
-impl PublishesElsewhere {
-    fn refuse<T>(run: &RunDetail) -> Result<T, DeskError> {
-        let root = order_of(run)?.root;
-        let message = "a publish goes on where its workspace and its tokens are, not on a server";
-        let hint =
-            format!("run `tidewheel publish` in {}: it finishes what is left", root.display());
-        Err(refusal(RefusalKind::Refused, message.to_owned(), &hint))
-    }
-}
-
-impl Kind for PublishesElsewhere {
-    fn word(&self) -> &'static str {
-        PUBLISH_KIND
-    }
-
-    fn read(&self, run: &RunDetail) -> Result<Arc<dyn Definition>, DeskError> {
-        Publishes.read(run)
-    }
-
-    fn hand_code(
-        &self,
-        run: &RunDetail,
-        step: &str,
-        by: &str,
-        code: Option<&OneTimeCode>,
-    ) -> Result<(), DeskError> {
-        Publishes.hand_code(run, step, by, code)
-    }
-
-    fn retry(&self, past: &RunView, _: &RetryWish) -> Result<Retry, DeskError> {
-        Self::refuse(&past.detail)
-    }
-
-    fn check_resume(&self, past: &RunView, _: bool) -> Result<(), DeskError> {
-        Self::refuse(&past.detail)
-    }
-
-    fn resume(&self, past: &RunView) -> Result<Box<dyn Startable>, DeskError> {
-        Self::refuse(&past.detail)
-    }
-}
-
 /// What was asked for when a run was started.
-pub(crate) fn order_of(run: &RunDetail) -> Result<PublishOrder, DeskError> {
-    let is_ours = run.payload_kind.as_deref() == Some(PUBLISH_KIND);
-    let order = run.payload.as_deref().filter(|_| is_ours).and_then(PublishOrder::read);
-    order.ok_or(DeskError::UnknownKind { run: run.summary.id })
+fn order_of(run: &RunDetail) -> Result<PublishOrder, DeskError> {
+    PublishOrder::of_run(run).ok_or(DeskError::UnknownKind { run: run.summary.id })
 }
 
 fn refusal(kind: RefusalKind, message: String, hint: &str) -> DeskError {
@@ -278,36 +185,33 @@ pub struct PublishRun {
     name: String,
     publisher: Arc<Publisher>,
     /// Held as long as it goes on.
-    lock: Mutex<Option<WorkspaceLock>>,
+    _lock: WorkspaceLock,
 }
 
 impl PublishRun {
     /// A publish of this order by whoever holds the lock of the workspace.
     #[must_use]
     pub fn new(order: PublishOrder, publisher: Arc<Publisher>, lock: WorkspaceLock) -> Self {
-        let lock = Mutex::new(Some(lock));
-        Self { name: name_of(&order), order, publisher, lock }
+        Self { name: name_of(&order), order, publisher, _lock: lock }
     }
 
-    /// One that is to go on. The lock is taken before anything is done.
-    pub(crate) fn again(order: PublishOrder) -> Result<Self, DeskError> {
-        let around = Surroundings::here(&order.root);
-        let publisher = Publisher::new(around).map_err(|error| {
-            refusal(RefusalKind::Usage, error.to_string(), "see to the variables for proxies")
-        })?;
-        Ok(Self { name: name_of(&order), order, publisher, lock: Mutex::default() })
-    }
-
-    /// One that was left, by whoever holds the lock of the workspace now; `None` if it is no publish.
-    #[must_use]
-    pub fn left(run: &RunDetail, publisher: Arc<Publisher>, lock: WorkspaceLock) -> Option<Self> {
-        Some(Self::new(order_of(run).ok()?, publisher, lock))
-    }
-
-    /// One that is only asked about; `None` if it is no publish, or nobody can be asked.
-    #[must_use]
-    pub fn look_at(run: &RunDetail) -> Option<Self> {
-        Self::again(order_of(run).ok()?).ok()
+    /// Finds out whether what a run that was left was packed from is what there is now: what is left of a release is
+    /// published from what the rest of it was.
+    ///
+    /// # Errors
+    ///
+    /// When it is not, unless it is to go on as it was started.
+    pub fn check_left(&self, run: RunId, is_as_started: bool) -> Result<(), DeskError> {
+        match difference(&self.order, checkout(self.publisher.around()).as_ref()) {
+            Some(message) if !is_as_started => {
+                let hint = format!(
+                    "`tidewheel publish resume --as-started` goes on with what was packed then; `tidewheel cancel {run}` ends it, \
+                     and `tidewheel publish` then publishes what is here"
+                );
+                Err(refusal(RefusalKind::Conflict, message, &hint))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What it was started with.
@@ -320,33 +224,6 @@ impl PublishRun {
     #[must_use]
     pub fn publisher(&self) -> &Arc<Publisher> {
         &self.publisher
-    }
-
-    fn take_lock(&self) -> Result<(), DeskError> {
-        let mut held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.is_some() {
-            return Ok(());
-        }
-        if PackedSet::load(&self.order.packed).is_none() {
-            let message =
-                format!("what was packed is not in {} any more", self.order.packed.display());
-            return Err(refusal(
-                RefusalKind::NotFound,
-                message,
-                "publish again: what is out is found out",
-            ));
-        }
-        let ours = ours(&self.order.packed);
-        let lock = WorkspaceLock::take(&self.order.root, ours, "tidewheel resume");
-        let lock = lock.map_err(|error| {
-            refusal(
-                RefusalKind::Conflict,
-                error.to_string(),
-                "wait until it has ended, or cancel it",
-            )
-        })?;
-        *held = Some(lock);
-        Ok(())
     }
 }
 
@@ -383,10 +260,6 @@ impl Startable for PublishRun {
         self.publisher.diary.keep_in(session.folder.logs_dir());
     }
 
-    fn check(&self) -> Doing<'_, ()> {
-        Box::pin(async { self.take_lock() })
-    }
-
     fn hand_over(&self, _: RunId, options: &mut SessionOptions) {
         let publisher = Arc::clone(&self.publisher);
         *options = options.clone().adopt(PUBLISH_KIND, move |attempt| {
@@ -401,7 +274,6 @@ impl Startable for PublishRun {
         _: &'a BTreeMap<String, Duration>,
     ) -> Doing<'a, Run> {
         Box::pin(async move {
-            self.take_lock()?;
             sweep(&self.order.packed);
             for package in &self.order.packages {
                 Journal::begin(&Journal::path(&self.order.packed, &package.id()));
@@ -432,27 +304,5 @@ impl Startable for PublishRun {
                 .start();
             Ok(run?)
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_retry_of_a_publish_cannot_do_is_refused_and_not_passed_over() {
-        assert!(check_retry(&RetryWish::default()).is_ok());
-        let from = RetryWish { from: Some("core".to_owned()), ..RetryWish::default() };
-        let skip = RetryWish { skip: ["core".to_owned()].into(), ..RetryWish::default() };
-        let new_files = RetryWish { new_files: true, ..RetryWish::default() };
-        let workers = RetryWish { max_workers: Some(2), ..RetryWish::default() };
-        let mut told = Vec::new();
-        for wish in [from, skip, new_files, workers] {
-            let refusal = check_retry(&wish).expect_err("nothing of this can be done").refusal();
-            assert_eq!((refusal.kind, refusal.hints.len()), (RefusalKind::Refused, 1));
-            told.push(refusal.message);
-        }
-        told.dedup();
-        assert_eq!(told.len(), 4, "each has its own reason: {told:?}");
     }
 }

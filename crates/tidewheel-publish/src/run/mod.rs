@@ -26,7 +26,7 @@ mod unmet;
 pub use follow::Tagged;
 pub(crate) use follow::tags;
 pub use journal::{End, Hook, Journal, Phase};
-pub use kind::{PUBLISH_KIND, PublishRun, Publishes, PublishesElsewhere};
+pub use kind::{PUBLISH_KIND, PublishRun, Publishes};
 pub use lock::{Holder, LockError, WorkspaceLock};
 pub use mishap::Mishap;
 pub use order::{OrderedPackage, PublishOptions, PublishOrder, Stuck};

@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tidewheel::store::RunDetail;
+
 use super::journal::Journal;
+use super::kind::PUBLISH_KIND;
 use super::mishap::Mishap;
 use crate::pack::PackedSet;
 use crate::package::{Ecosystem, PackageId};
@@ -277,6 +280,13 @@ impl PublishOrder {
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok().filter(|order: &Self| order.form == FORM)
+    }
+
+    /// What a run was started with; `None` if it is no publish, or one that cannot be understood here.
+    #[must_use]
+    pub fn of_run(run: &RunDetail) -> Option<Self> {
+        let is_ours = run.payload_kind.as_deref() == Some(PUBLISH_KIND);
+        run.payload.as_deref().filter(|_| is_ours).and_then(Self::read)
     }
 
     /// Whether packages of npm are uploaded under a holding tag first: one alone need not be, and one that goes without

@@ -8,7 +8,7 @@ use serde_json::json;
 use tidewheel_client::desk::RunView;
 use tidewheel_client::text::{harmless, short_id};
 use tidewheel_publish::PlanDocument;
-use tidewheel_publish::run::{PublishOrder, PublishRun};
+use tidewheel_publish::run::PublishOrder;
 
 use super::args::PublishArgs;
 use super::shown::plan_text;
@@ -18,7 +18,7 @@ use crate::ui::Ui;
 
 /// What a run was started with, if it is a publish.
 pub(super) fn order_of(run: &RunView) -> Option<PublishOrder> {
-    PublishRun::look_at(&run.detail).map(|run| run.order().clone())
+    PublishOrder::of_run(&run.detail)
 }
 
 /// Whether this is the plan whose digest was said, or what is left of it: then it goes by that digest. `last` is what the

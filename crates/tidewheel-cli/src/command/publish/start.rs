@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use serde_json::json;
 use tidewheel_client::desk::{Desk, LocalDesk, RunView};
-use tidewheel_client::kind::{Kind as _, Startable as _};
+use tidewheel_client::kind::Startable as _;
 use tidewheel_client::session::{Session, Started};
 use tidewheel_client::text::{count, harmless, short_id};
 use tidewheel_publish::PlanDocument;
 use tidewheel_publish::prepare::{Chore, Prepared, prepare};
-use tidewheel_publish::run::{PublishOptions, PublishOrder, PublishRun, Publishes, Report};
+use tidewheel_publish::run::{PublishOptions, PublishOrder, PublishRun, Report};
 
 use super::agreed::{check_hash, check_left, may_send, order_of};
 use super::args::{PublishArgs, ShownArgs};
@@ -293,10 +293,11 @@ async fn go_on(
     as_started: bool,
     shown: &ShownArgs,
 ) -> Result<Ended, CommandError> {
-    Publishes.check_resume(left, as_started)?;
+    let order = order_of(left);
+    let order = order.ok_or_else(|| CommandError::internal(anyhow!("the run is no publish")))?;
     let Place { publisher, lock, .. } = place;
-    let run = PublishRun::left(&left.detail, publisher, lock);
-    let run = run.ok_or_else(|| CommandError::internal(anyhow!("the run is no publish")))?;
+    let run = PublishRun::new(order, publisher, lock);
+    run.check_left(left.detail.summary.id, as_started)?;
     let (workers, here) = (run.workers(), Desk::inline(desk.clone()));
     let (options, tell) = (session_options(ui, workers), |waits| ui.note(opening_words(waits)));
     match Session::go_on(&here, left, &run, workers, options, tell).await? {

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use tidewheel_publish::prepare::folder_of;
-use tidewheel_publish::run::{PublishRun, Report};
+use tidewheel_publish::run::{PublishOrder, Publisher, Report};
+use tidewheel_publish::settings::Surroundings;
 
 use super::graph::workspace_root;
 use super::place::LAST;
@@ -46,14 +47,15 @@ pub(super) fn status(ui: &Ui, args: &StatusArgs) -> Result<u8, CommandError> {
         let desk = local_desk(folder)?;
         let last = fs::read_to_string(ours.join(LAST)).ok();
         let view = last.and_then(|id| desk.show(id.trim()).ok());
-        let run = view.as_ref().and_then(|view| PublishRun::look_at(&view.detail));
-        let (Some(view), Some(run)) = (view.as_ref(), run) else {
+        let order = view.as_ref().and_then(|view| PublishOrder::of_run(&view.detail));
+        let (Some(view), Some(order)) = (view.as_ref(), order) else {
             let error = anyhow!("nothing was published from {}", root.display());
             return Err(
                 CommandError::new(ErrorKind::NotFound, error).hint("see `tidewheel publish plan`")
             );
         };
-        Ok(Report::new(run.publisher(), run.order(), Some(&view.detail)).await)
+        let publisher = Publisher::new(Surroundings::here(&root)).map_err(CommandError::usage)?;
+        Ok(Report::new(&publisher, &order, Some(&view.detail)).await)
     })?;
     match ui.format(Format::Human) {
         Format::Json => ui.print_json(&report)?,

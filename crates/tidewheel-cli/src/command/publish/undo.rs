@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use tidewheel_client::text::harmless;
-use tidewheel_publish::run::{PublishRun, TakenBack, take_back};
+use tidewheel_publish::run::{PublishOrder, TakenBack, take_back};
 
 use super::place::Place;
 use crate::cli::Format;
@@ -51,13 +51,13 @@ pub(super) fn undo(ui: &Ui, args: &UndoArgs) -> Result<u8, CommandError> {
     let taken = on_runtime(async {
         let desk = place.desk()?;
         let view = place.last(&desk);
-        let Some(run) = view.as_ref().and_then(|view| PublishRun::look_at(&view.detail)) else {
+        let Some(order) = view.as_ref().and_then(|view| PublishOrder::of_run(&view.detail)) else {
             let error = anyhow!("nothing was published from {}", place.root.display());
             let hint = "what was published with another data folder is known there: --data";
             return Err(CommandError::new(ErrorKind::NotFound, error).hint(hint));
         };
         let reason = args.reason.as_deref().filter(|_| args.yes);
-        Ok(take_back(run.publisher(), run.order(), reason).await)
+        Ok(take_back(&place.publisher, &order, reason).await)
     })?;
     match ui.format(Format::Human) {
         Format::Json => ui.print_json(&taken)?,
