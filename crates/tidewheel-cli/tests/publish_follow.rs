@@ -301,6 +301,36 @@ fn a_token_that_has_ended_is_asked_for_again_and_programs_that_give_them_are_ask
 }
 
 #[test]
+fn a_token_that_has_ended_when_a_registry_is_looked_at_is_asked_for_again() {
+    let scene = Scene::chain("follow-token-look");
+    let (giver, count) = (scene.path("giver"), scene.path("count"));
+    // Whoever asks first is given one that ends soon.
+    let script = format!(
+        "#!/bin/sh\nif [ -e {0} ]; then echo {1}; else echo ended; fi\necho x >> {0}\n",
+        count.display(),
+        scene.registry.token()
+    );
+    fs::write(&giver, script).unwrap();
+    fs::set_permissions(&giver, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut config = fs::read_to_string(scene.path("ws/.cargo/config.toml")).unwrap();
+    let provider = format!("[\"cargo:token-from-stdout\", \"{}\"]", giver.display());
+    config.push_str(&format!("credential-provider = {provider}\n"));
+    scene.file(".cargo/config.toml", &config);
+    scene.commit();
+    // The first look is that of the plan.
+    scene.registry.script(Faults::none().on(What::Look, "a", Fault::Unauthorised).after(1));
+    let mut command = scene.publish(&[]);
+    let output = command.env_remove("CARGO_REGISTRIES_OURS_TOKEN").output().unwrap();
+    let (code, report) = told(&output);
+    assert_eq!((code, &report["verdict"]), (0, &"done".into()), "{report:#}");
+    // What was given then is good for all that follows.
+    let requests = scene.registry.requests();
+    let uploads = requests.iter().filter(|it| it.asked.what == What::Upload);
+    assert_eq!(uploads.count(), 3);
+    assert_eq!(fs::read_to_string(&count).unwrap().lines().count(), 2);
+}
+
+#[test]
 fn a_server_shows_a_publish_and_says_where_it_goes_on() {
     let scene = Scene::chain("follow-server");
     killed_in_upload(&scene, Faults::none().on(What::Upload, "b", Fault::Silent { is_done: true }));

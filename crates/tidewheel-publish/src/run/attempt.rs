@@ -114,14 +114,22 @@ impl One<'_> {
     }
 
     async fn go(&self, journal: &mut Journal) -> Ended {
-        let target = match self.target() {
+        let mut target = match self.target() {
             Ok(target) => target,
             Err(ended) => return ended,
         };
         if let Some(ended) = self.wait_for_code(journal) {
             return ended;
         }
-        match self.look(target).await {
+        let mut looked = self.look(&target).await;
+        if let Err(Trouble::NotAllowed { .. }) = looked
+            && let Some(fresh) = self.fresh(&target)
+        {
+            looked = self.look(&fresh).await;
+            target = fresh;
+        }
+        let target = &target;
+        match looked {
             Ok((Class::Done, _)) => Ended::Visible,
             Ok((class @ Class::Conflict { .. }, listing)) => {
                 self.same_or_not(target, journal, class, listing).await
@@ -140,9 +148,9 @@ impl One<'_> {
     }
 
     /// Where it goes, if that is still where it was meant to go.
-    fn target(&self) -> Result<&Target, Ended> {
+    fn target(&self) -> Result<Target, Ended> {
         let stopped = |what: String| Ended::Stopped(End::NotAllowed, what, None);
-        let target = self.work.targets.get(&self.id);
+        let target = self.work.target(&self.id);
         let target =
             target.ok_or_else(|| stopped("nobody says any more where it goes".to_owned()))?;
         if target.address != self.package.address {
@@ -152,6 +160,12 @@ impl One<'_> {
             )));
         }
         Ok(target)
+    }
+
+    /// The same with other leave, if settings have other leave now: that of before may have ended.
+    fn fresh(&self, target: &Target) -> Option<Target> {
+        let fresh = self.publisher.with_fresh_leave(self.work, &self.id, target);
+        fresh.filter(|fresh| fresh.credentials != target.credentials)
     }
 
     /// What is out of it, held against what we have.
@@ -319,10 +333,7 @@ impl One<'_> {
         if !matches!(sent, Err(Trouble::NotAllowed { .. })) {
             return sent;
         }
-        self.publisher.around().forget_leave();
-        client.forget_trust(target, &self.id);
-        let fresh = self.publisher.targets(&self.work.order).remove(&self.id);
-        let Some(fresh) = fresh.filter(|fresh| fresh.address == target.address) else {
+        let Some(fresh) = self.publisher.with_fresh_leave(self.work, &self.id, target) else {
             return sent;
         };
         let fresh = client.with_leave_for(&fresh, &self.id).await?;
@@ -380,7 +391,7 @@ impl One<'_> {
     }
 
     fn is_trusted(&self) -> bool {
-        let target = self.work.targets.get(&self.id);
+        let target = self.work.target(&self.id);
         target.is_some_and(|it| it.credentials == Some(Credentials::Trusted))
     }
 

@@ -49,9 +49,29 @@ pub(super) struct Work {
     /// As it was when the run was taken up.
     pub set: Arc<PackedSet>,
     pub packages: Vec<Package>,
-    pub targets: BTreeMap<PackageId, Target>,
+    targets: Mutex<BTreeMap<PackageId, Target>>,
     /// Since when it is worked on here.
     pub began: Timestamp,
+}
+
+impl Work {
+    /// Where a package goes, with the leave that is known now.
+    pub fn target(&self, id: &PackageId) -> Option<Target> {
+        self.targets().get(id).cloned()
+    }
+
+    /// What settings say now of leave; where packages go stays as it was.
+    fn renew(&self, mut fresh: BTreeMap<PackageId, Target>) {
+        for (id, target) in self.targets().iter_mut() {
+            if let Some(fresh) = fresh.remove(id).filter(|it| it.address == target.address) {
+                target.credentials = fresh.credentials;
+            }
+        }
+    }
+
+    fn targets(&self) -> MutexGuard<'_, BTreeMap<PackageId, Target>> {
+        self.targets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Publisher {
@@ -102,9 +122,25 @@ impl Publisher {
             format!("what was packed is not in {} any more; publish again", order.packed.display())
         })?;
         let packages = discover(&order.root).packages;
-        let (set, targets) = (Arc::new(set), self.targets_of(&order, &packages));
+        let (set, targets) = (Arc::new(set), Mutex::new(self.targets_of(&order, &packages)));
         let work = Arc::new(Work { order, set, packages, targets, began: wall_clock() });
         Ok(Arc::clone(self.works().entry(run).or_insert(work)))
+    }
+
+    /// Where a package goes, with leave that is read and asked for once more where what it had is not good any more. Whoever
+    /// comes later has it from the start.
+    pub(super) fn with_fresh_leave(
+        &self,
+        work: &Work,
+        id: &PackageId,
+        had: &Target,
+    ) -> Option<Target> {
+        if work.target(id)?.credentials == had.credentials {
+            self.around.forget_leave();
+            self.client.forget_trust(had, id);
+            work.renew(self.targets(&work.order));
+        }
+        work.target(id)
     }
 
     /// Where the packages of an order go, as the settings say now.

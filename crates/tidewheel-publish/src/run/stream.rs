@@ -43,7 +43,7 @@ impl Publisher {
                 return Ok(set);
             }
             let of_workspace = work.packages.iter().find(|package| package.id == id);
-            let (Some(package), Some(target)) = (of_workspace, work.targets.get(&id)) else {
+            let (Some(package), Some(target)) = (of_workspace, work.target(&id)) else {
                 return Err("nobody says any more what it is or where it goes".to_owned());
             };
             if bench.is_none() {
@@ -52,7 +52,7 @@ impl Publisher {
             }
             let bench = bench.as_ref().ok_or("there is no copy to pack it in")?;
             let packed =
-                bench.pack(&around, (package, target), work.order.options.verifies, folder);
+                bench.pack(&around, (package, &target), work.order.options.verifies, folder);
             packed.map_err(|problems| {
                 let all: Vec<String> = problems.iter().map(Problem::to_string).collect();
                 all.join("; ")
