@@ -121,9 +121,9 @@ impl Code {
                  out, or move what both need into a package of its own."
             }
             Self::DevelopmentCycle => {
-                "What is needed only to work on a package makes no order. But a development dependency with a version \
-                 stays in the packed manifest, and a registry has to find that version before this package is \
-                 there. Without `version`, by its path only, it is left out when it is packed."
+                "A development dependency with a version stays in the packed manifest, and cargo and its registry have to \
+                 find that version: the crate goes out after it. Here that one needs the crate itself, so that neither can \
+                 be the first. Without `version`, by its path only, it is left out when it is packed."
             }
             Self::NeedsPrivate => {
                 "Whoever uses a published package needs all that it needs. One that is not published cannot be found \

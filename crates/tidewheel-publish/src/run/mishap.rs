@@ -62,8 +62,9 @@ const SAID: [(&str, &str); 16] = [
     ),
     (
         "blocked",
-        "It needs a package that cannot be had, so that nobody could use it. See to that one: its own \
-         row says what is wrong with it. Everything that does not need it has gone on.",
+        "It needs a package that cannot be had, so that nobody could use it, or is a crate that is tried with \
+         one, so that cargo could not pack it. See to that one: its own row says what is wrong with it. \
+         Everything that does not need it has gone on.",
     ),
     (
         "not-begun",
