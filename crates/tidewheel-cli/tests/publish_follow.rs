@@ -229,6 +229,26 @@ fn what_is_asked_for_is_kept_to_and_proposed_changes_are_not_published() {
 }
 
 #[test]
+fn what_a_crate_is_only_tried_with_may_be_out_in_any_version_that_it_asks_for() {
+    let scene = Scene::crates("follow-tried", &[("a", &[]), ("z", &[])]);
+    let manifest = fs::read_to_string(scene.path("ws/a/Cargo.toml")).unwrap();
+    let tried =
+        "[dev-dependencies]\nz = { path = \"../z\", version = \"1.0.0\", registry = \"ours\" }\n";
+    scene.file("a/Cargo.toml", &format!("{manifest}{tried}"));
+    scene.commit();
+    let (code, error) = scene.published(&["--only", "a"]);
+    assert_eq!(code, 3, "{error}");
+    assert!(error.to_string().contains("cargo:a needs cargo:z 1.0.0, which is not out"), "{error}");
+    assert_eq!(scene.published(&["--only", "z"]).0, 0);
+    raise(&scene, "z", "1.1.0");
+    scene.commit();
+    // What is out is looked up by cargo, in the same registry.
+    let mut command = scene.publish(&["--only", "a"]);
+    let (code, report) = told(&command.env("CARGO_NET_OFFLINE", "false").output().unwrap());
+    assert_eq!((code, &report["published"]), (0, &json!(["cargo:a"])), "{report:#}");
+}
+
+#[test]
 fn a_one_time_code_that_is_wanted_is_a_matter_for_somebody_and_goes_with_each_upload() {
     let scene = Scene::npm("follow-code");
     scene.registry.script(Faults::none().on(What::Upload, "b", Fault::CodeWanted));

@@ -13,7 +13,7 @@ use crate::pack::{
     Carried, Checkout, Handed, PackOptions, PackedSet, begin, checkout, pack, stale_locked,
     take_over,
 };
-use crate::package::{Package, PackageId, Version};
+use crate::package::{Need, Package, PackageId, Version};
 use crate::plan::{Class, Pace, Plan, Situation};
 use crate::preflight::{
     about_checkout, about_leave, about_provenance, odd, stale_locks, unmet_needs, wrong_tags,
@@ -391,21 +391,31 @@ async fn check_outside(
     whole: &Workspace,
     wanted: &Workspace,
 ) -> Result<(), Vec<Problem>> {
-    let mut needed: BTreeMap<&PackageId, &Package> = BTreeMap::new();
-    for package in wanted.packages().filter(|package| package.is_public()) {
+    let mut needed: Vec<(&Package, &PackageId)> = Vec::new();
+    // Those that are wanted know nothing of the others.
+    let wanted_ones = whole.packages().filter(|it| wanted.package(&it.id).is_some());
+    for package in wanted_ones.filter(|package| package.is_public()) {
         let outside =
             whole.before(&package.id).into_iter().filter(|id| wanted.package(id).is_none());
-        needed.extend(outside.map(|id| (id, package)));
+        needed.extend(outside.map(|id| (package, id)));
     }
     let target = |id: &PackageId| target_of(whole.package(id)?, publisher.around()).ok();
     let targets: BTreeMap<PackageId, Target> =
-        needed.keys().filter_map(|id| Some(((*id).clone(), target(id)?))).collect();
+        needed.iter().filter_map(|(_, id)| Some(((*id).clone(), target(id)?))).collect();
     let listings = census(&publisher.client, &targets, |_| None).await;
-    let problems = needed.into_iter().filter_map(|(id, by)| {
+    let problems = needed.into_iter().filter_map(|(by, id)| {
         let version = whole.package(id)?.version.to_string();
         let listing = listings.get(id).and_then(|it| it.as_ref().ok());
         let listed = listing.and_then(|it| it.version(id.ecosystem(), &version));
-        if listed.is_some_and(|listed| !listed.is_yanked) {
+        let has_this = listed.is_some_and(|listed| !listed.is_yanked);
+        let is_met = |need: &Need| match &need.range {
+            // Whoever works on it takes any that will do.
+            Some(range) if need.is_for_work() => {
+                listing.is_some_and(|it| it.has(id.ecosystem(), range))
+            }
+            _ => has_this,
+        };
+        if by.needs.iter().filter(|need| need.package == *id && need.is_order()).all(is_met) {
             return None;
         }
         Some(Problem {

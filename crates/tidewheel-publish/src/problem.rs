@@ -140,7 +140,8 @@ impl Code {
             }
             Self::NeedsUnpublished => {
                 "Of the workspace only some packages were asked for. What they need of the others must be out already, in \
-                 the version that the workspace has: whoever installs them needs it."
+                 the version that the workspace has: whoever installs them needs it. What a crate is only tried with may be \
+                 out in any version that it asks for."
             }
             Self::Credentials => {
                 "A registry takes packages only by somebody's leave. It is read from where the package's own tool keeps \
