@@ -10,11 +10,12 @@ mod publishing;
 #[path = "../../tidewheel-publish/tests/registry/mod.rs"]
 mod registry;
 
+use std::path::Path;
 use std::process::Command;
 
-use publishing::{PYTHON_BACKEND, Scene, told};
+use publishing::{PYTHON_BACKEND, Scene, everything, told};
 use registry::{Fault, Faults, RetryAfter, What};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use skipped::skipped;
 
 /// `our-b` needs `our-a`. Nothing if there is no Python that can read its own manifests.
@@ -71,6 +72,29 @@ fn of_a_version_with_several_files_only_those_are_sent_that_are_missing() {
     assert_eq!(code, 0, "{report:#}");
     assert_eq!(scene.registry.census().len(), 4);
     scene.registry.assert_nothing_twice();
+}
+
+#[test]
+fn what_was_taken_is_not_sent_again_while_somebody_wants_to_wait_for_it() {
+    let Some(scene) = scene("publish-python-patient") else { return };
+    let unseen = Fault::Hidden(u32::MAX);
+    scene.registry.script(Faults::none().on(What::Upload, "our-a", unseen).always());
+    assert_eq!(scene.published(&["--visible-within", "50ms"]).0, 7);
+    assert_eq!(scene.brought(), ["our-a", "our-a"]);
+    // It was taken forty minutes ago.
+    let files = everything(&scene.path("data/publish"));
+    let is_it = |path: &Path| {
+        let path = path.to_string_lossy();
+        path.contains("/journal/") && path.contains("our-a")
+    };
+    let (path, text) = files.into_iter().find(|(path, _)| is_it(path)).unwrap();
+    let mut journal: Json = serde_json::from_slice(&text).unwrap();
+    let since = journal["since"].as_i64().unwrap();
+    journal["since"] = json!(since - 40 * 60 * 1_000_000);
+    std::fs::write(path, journal.to_string()).unwrap();
+    let (code, report) = scene.published(&["--visible-within", "2h", "--max-wait", "1s"]);
+    assert_eq!((code, &report["verdict"]), (7, &"incomplete".into()), "{report:#}");
+    assert_eq!(scene.brought(), ["our-a", "our-a"]);
 }
 
 #[test]

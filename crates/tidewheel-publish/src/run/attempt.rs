@@ -202,7 +202,9 @@ impl One<'_> {
     /// Uploads what is missing, unless that was done and cannot be seen yet.
     async fn bring(&self, target: &Target, journal: &mut Journal, listing: &Listing) -> Ended {
         let now = wall_clock();
-        if journal.phase == Phase::Uploaded && journal.age(now) < LOST_AFTER {
+        // Whoever waits longer for what was taken does not want it sent again meanwhile.
+        let lost_after = LOST_AFTER.max(self.work.order.options.visible_within);
+        if journal.phase == Phase::Uploaded && journal.age(now) < lost_after {
             return self.not_seen(journal, "its registry has it");
         }
         if let Some(no) = journal.refused.clone() {
