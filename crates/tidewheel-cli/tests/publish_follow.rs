@@ -351,6 +351,26 @@ fn a_token_that_has_ended_when_a_registry_is_looked_at_is_asked_for_again() {
 }
 
 #[test]
+fn a_signal_ends_a_publish_while_registries_are_asked_what_came_of_it() {
+    let scene = Scene::crates("follow-signal", &[("a", &[])]);
+    let looks = |requests: &[registry::Request]| {
+        requests.iter().filter(|it| it.asked.what == What::Look).count()
+    };
+    // One for the plan, and before and after the upload; the last is the one that is not answered.
+    let silent = Fault::Silent { is_done: false };
+    scene.registry.script(Faults::none().on(What::Look, "a", silent).after(3));
+    let begun = scene.begin(&["--tag", "v{version}"]);
+    assert!(begun.until(|requests, _| looks(requests) == 4));
+    let pid = begun.child.id().to_string();
+    assert!(scene.program("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert_eq!(begun.wait().code(), Some(130));
+    assert_eq!(git(&scene, &["tag"]), "");
+    assert_eq!(scene.published(&["--tag", "v{version}"]).0, 0);
+    assert_eq!(git(&scene, &["tag"]), "v1.0.0");
+    scene.registry.assert_nothing_twice();
+}
+
+#[test]
 fn a_server_shows_a_publish_and_says_where_it_goes_on() {
     let scene = Scene::chain("follow-server");
     killed_in_upload(&scene, Faults::none().on(What::Upload, "b", Fault::Silent { is_done: true }));

@@ -136,6 +136,24 @@ impl Place {
     }
 }
 
+/// What comes of something, or the exit code of the signal that has ended it.
+pub(super) async fn unless_ended<T>(
+    doing: impl Future<Output = T>,
+) -> Result<Result<T, u8>, CommandError> {
+    let mut signals = Signals::new()?;
+    let ended = async {
+        loop {
+            if let Wish::End(number) = signals.next().await {
+                return 128 + number;
+            }
+        }
+    };
+    tokio::select! {
+        done = doing => Ok(Ok(done)),
+        code = ended => Ok(Err(code)),
+    }
+}
+
 /// Puts manifests back that a publish has left pinned whose process died.
 fn put_back(ui: &Ui, around: &Surroundings, ours: &Path) -> Result<(), CommandError> {
     let left = Pins::put_back_left(&pins_folder(around, ours)).map_err(|error| {

@@ -17,7 +17,7 @@ use tidewheel_publish::run::{PublishOptions, PublishOrder, PublishRun, Report};
 use super::agreed::{check_hash, check_left, may_send, order_of};
 use super::args::{PublishArgs, ShownArgs};
 use super::graph::refused;
-use super::place::{LAST, Place};
+use super::place::{LAST, Place, unless_ended};
 use super::rehearse::rehearse;
 use super::shown::{advice, plan_text, report_text};
 use crate::cli::Format;
@@ -335,9 +335,20 @@ async fn report(
     shown: &ShownArgs,
 ) -> Result<Ended, CommandError> {
     let view = desk.show(id)?;
-    let mut report = Report::new(run.publisher(), run.order(), Some(&view.detail)).await;
-    report.follow_up(run.publisher(), run.order()).await;
-    finish(ui, &report, shown, seen)
+    let concluded = unless_ended(async {
+        let mut report = Report::new(run.publisher(), run.order(), Some(&view.detail)).await;
+        report.follow_up(run.publisher(), run.order()).await;
+        report
+    });
+    match concluded.await? {
+        Ok(report) => finish(ui, &report, shown, seen),
+        Err(code) => {
+            ui.note(
+                "hint: run `tidewheel publish` again: it asks what is out, and does what follows",
+            );
+            Ok(code.into())
+        }
+    }
 }
 
 /// Writes a report, and gives the exit code.
