@@ -104,6 +104,13 @@ fn what_an_earlier_release_has_brought_out_is_not_taken_back() {
     let (done, published) = (json!(["npm:a"]), json!(["npm:@us/b"]));
     assert_eq!((&report["done"], &report["published"]), (&done, &published), "{report:#}");
     let undo = ["publish", "undo", "--yes", "--reason", "it loses data", "--format", "json"];
+    scene.registry.script(Faults::none().on(What::TakeBack, "@us/b", Fault::CodeWanted));
+    let wanted = [&undo[..], &["--otp", "111111"]].concat();
+    assert_eq!(told(&scene.tidewheel(&wanted).output().unwrap()).0, 7);
+    let requests = scene.registry.requests();
+    let codes = requests.iter().filter(|it| it.asked.what == What::TakeBack);
+    let codes: Vec<_> = codes.map(|it| it.header("npm-otp").map(str::to_owned)).collect();
+    assert!(codes.contains(&Some("111111".to_owned())), "{codes:?}");
     let (code, taken) = told(&scene.tidewheel(&undo).output().unwrap());
     assert_eq!(code, 0, "{taken:#}");
     let states: Vec<_> =

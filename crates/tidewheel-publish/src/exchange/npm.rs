@@ -153,7 +153,7 @@ pub(super) async fn deprecate(
     let revision = document.get("_rev").and_then(Json::as_str).map(|it| format!("/-rev/{it}"));
     let path = format!("{}{}", document_path(name), revision.unwrap_or_default());
     let request = HttpRequest::put(format!("{}{path}", target.address.index)).json(document);
-    client.send(with_leave(request.redirects_max(0), target)).await.map(drop)
+    client.send_with_code(with_leave(request.redirects_max(0), target)).await.map(drop)
 }
 
 /// The tag is moved first: whoever dies between leaves both, and the next one removes the other.

@@ -41,13 +41,18 @@ pub(crate) struct UndoArgs {
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 
+    /// A one-time code for registries of npm
+    #[arg(long, value_name = "CODE")]
+    otp: Option<String>,
+
     #[command(flatten)]
     data: DataArgs,
 }
 
 pub(super) fn undo(ui: &Ui, args: &UndoArgs) -> Result<u8, CommandError> {
-    let place =
+    let mut place =
         Place::take(ui, "tidewheel publish undo", args.folder.as_deref(), None, &args.data)?;
+    place.say_code(args.otp.as_deref())?;
     let taken = on_runtime(async {
         let desk = place.desk()?;
         let view = place.last(&desk);
@@ -64,7 +69,7 @@ pub(super) fn undo(ui: &Ui, args: &UndoArgs) -> Result<u8, CommandError> {
         Format::Human => ui.print(&text(&taken))?,
     }
     if !args.yes && ui.format(Format::Human) == Format::Human {
-        ui.note("hint: --yes and --reason TEXT take it back; `tidewheel publish` finishes what is not out; or leave it");
+        ui.note("hint: --yes and --reason TEXT take it back, with --otp CODE where a registry of npm wants one; `tidewheel publish` finishes what is not out; or leave it");
     }
     let is_done = taken.iter().all(|it| it.error.is_none());
     Ok(if is_done || !args.yes { 0 } else { 7 })
