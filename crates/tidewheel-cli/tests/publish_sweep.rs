@@ -93,7 +93,7 @@ impl Ground {
             assert!(process < PROCESSES_MAX, "seed {seed} does not end: {said:#?}");
             let kill = (process < 6 && random.percent(60)).then(|| Kill::draw(&mut random));
             let heard = self.registry().requests_count();
-            let (code, told) = self.run(process, kill);
+            let (code, told) = self.run(seed, process, kill);
             self.check_refusals(seed, heard, code, &told);
             said.push(told);
             assert_eq!(self.scene.tree(), self.tree, "seed {seed}: the workspace was written to");
@@ -109,11 +109,13 @@ impl Ground {
     }
 
     /// One process, killed or not: its exit code, if it had one, and what it said.
-    fn run(&self, process: usize, kill: Option<Kill>) -> (Option<i32>, String) {
+    fn run(&self, seed: u64, process: usize, kill: Option<Kill>) -> (Option<i32>, String) {
         let log = self.scene.path(&format!("said-{process}"));
         let file = std::fs::File::create(&log).unwrap();
         // Nothing is tried again often, so that giving up and coming again is part of it.
         let mut command = self.scene.publish(&["--max-retries", "1", "--visible-within", "5s"]);
+        // Packages one after the other, or as many at once as can go.
+        command.args(["--concurrency", if seed % 2 == 0 { "1" } else { "8" }]);
         let heard = self.registry().requests_count();
         let command = command.stdout(file.try_clone().unwrap()).stderr(file);
         let begun = Begun::start(&self.scene, command);
