@@ -261,6 +261,23 @@ impl Model {
         }
     }
 
+    /// The steps that come after one, directly or not, and have not ended.
+    pub fn behind(&self, first: usize) -> Vec<usize> {
+        let mut is_seen = vec![false; self.steps.len()];
+        let mut open = vec![first];
+        while let Some(index) = open.pop() {
+            for &next in self.steps.get(index).map_or(&[][..], |step| &step.dependents) {
+                if !std::mem::replace(&mut is_seen[next], true) {
+                    open.push(next);
+                }
+            }
+        }
+        let is_open = |index: &usize| {
+            is_seen[*index] && !matches!(self.steps[*index].status, Status::Ended(_))
+        };
+        (0..self.steps.len()).filter(is_open).collect()
+    }
+
     fn explain(&mut self, index: usize, why: &str, answer: Option<String>) {
         if let Some(step) = self.steps.get_mut(index) {
             step.why = text::sentence(why);

@@ -85,9 +85,35 @@ pub(super) fn ask_to_cancel_step(model: &mut Model) {
         return model.say(Tone::Doubtful, "select the step that is to be left out");
     };
     let question = format!("End {}?", step_words(model, &step, &run, "End ?".len()));
-    let details = vec!["what needs it is skipped, and all else goes on".to_owned()];
+    let mut details = vec!["what needs it is skipped, and all else goes on".to_owned()];
+    let behind = behind(model, &step);
+    if !behind.is_empty() {
+        details.push(format!("{} after it not ended yet:", count(behind.len(), "step")));
+        details.extend(listed(&behind));
+    }
     let wish = Wish::CancelStep { run, step };
     model.dialog = Some(Dialog::of(question, "end it", wish).with(details));
+}
+
+/// The steps that come after one of the run that is looked at, directly or not, and have not ended.
+fn behind(model: &Model, step: &str) -> Vec<String> {
+    let Some(watched) = &model.watched else { return Vec::new() };
+    let Some(first) = watched.names.iter().position(|name| **name == *step) else {
+        return Vec::new();
+    };
+    let behind = watched.model.behind(first).into_iter();
+    behind.map(|index| watched.model.steps[index].name.clone()).collect()
+}
+
+/// Names of steps, a line each, as many as have room.
+fn listed(names: &[String]) -> Vec<String> {
+    let mut lines: Vec<String> =
+        names.iter().take(NAMES_MAX).map(|it| format!("  {}", name(it))).collect();
+    let more = names.len().saturating_sub(NAMES_MAX);
+    if more > 0 {
+        lines.push(format!("  and {more} more"));
+    }
+    lines
 }
 
 /// The step that is looked at, or selected among those of a run.
@@ -137,11 +163,7 @@ pub(super) fn ask_again(model: &mut Model, again: Again, preview: &Preview) {
         count(preview.run_again.len(), "step"),
         preview.reused.len()
     ));
-    details.extend(preview.run_again.iter().take(NAMES_MAX).map(|it| format!("  {}", name(it))));
-    let more = preview.run_again.len().saturating_sub(NAMES_MAX);
-    if more > 0 {
-        details.push(format!("  and {more} more"));
-    }
+    details.extend(listed(&preview.run_again));
     if !preview.changed_files.is_empty() {
         details.push("its files have changed; they are used as they were".to_owned());
     }

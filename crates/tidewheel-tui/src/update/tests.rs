@@ -168,7 +168,15 @@ fn one_step_can_be_left_out_of_a_run_that_goes_on() {
     assert_eq!(press(&mut model, 'X'), []);
     let asked = model.dialog.clone().unwrap();
     assert!(asked.question.starts_with("End build of run "), "{}", asked.question);
-    assert_eq!(asked.details, ["what needs it is skipped, and all else goes on"]);
+    assert_eq!(
+        asked.details[..3],
+        [
+            "what needs it is skipped, and all else goes on",
+            "4 steps after it not ended yet:",
+            "  test"
+        ]
+    );
+    assert_eq!((asked.details.len(), &*asked.details[5]), (6, "  announce"));
     assert_eq!(press(&mut model, 'n'), []);
     press(&mut model, 'X');
     let step = "build".to_owned();
