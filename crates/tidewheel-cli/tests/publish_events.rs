@@ -93,7 +93,7 @@ fn exit_codes_are_documented() {
     let table = page.split("## Exit codes").nth(1).unwrap().split("\n## ").next().unwrap();
     let documented: Vec<&str> = table
         .lines()
-        .filter_map(|line| line.strip_prefix("| ")?.split(' ').next())
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
         .filter(|word| word.parse::<u8>().is_ok())
         .collect();
     let scene = Scene::chain("events-help");
@@ -103,6 +103,11 @@ fn exit_codes_are_documented() {
     let said: Vec<&str> =
         said.split([' ', '\n', ',']).filter(|word| word.parse::<u8>().is_ok()).collect();
     assert_eq!(documented, said);
+    for code in said {
+        let output = scene.tidewheel(&["publish", "explain", code]).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.starts_with(&format!("{code}: ")), "{said}");
+    }
 }
 
 /// What each look has shown would be a log of its own for every attempt; for people a package has one.

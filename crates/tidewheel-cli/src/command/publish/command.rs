@@ -45,7 +45,7 @@ for every other run.
 
 Exit codes: 0 all is out, 1 a registry refuses a package, 3 something is in the way before anything was
 sent, 5 somebody else publishes this workspace, 7 not all is out yet: run it again, 8 somebody has to see
-to it first, 130 after Ctrl-C.
+to it first, 130 after Ctrl-C, 143 after SIGTERM. `publish explain CODE` says more.
 
 With --events it prints a JSON object a line as it goes on, the report last. With --format json it prints { run_id, plan, verdict, published, done, failed, skipped, packages }.";
 
