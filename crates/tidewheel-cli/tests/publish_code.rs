@@ -3,6 +3,8 @@
 //! Codes that are known beforehand, and publishes that end without one, are in `publish_follow.rs`.
 #![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
+#[path = "../../tidewheel-tui/tests/pty/mod.rs"]
+mod pty;
 mod publishing;
 #[path = "../../tidewheel-publish/tests/registry/mod.rs"]
 mod registry;
@@ -12,6 +14,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use pty::Pty;
 use publishing::{Scene, everything, told};
 use registry::{Fault, Faults, What};
 use serde_json::{Value as Json, json};
@@ -147,6 +150,19 @@ fn killed_while_it_asks_the_next_run_asks_again() {
     let (code, events) = going.wait();
     assert_eq!(code, Some(0), "{events}");
     scene.registry.assert_nothing_twice();
+}
+
+#[test]
+fn ctrl_c_at_the_question_for_a_code_ends_it() {
+    let scene = Scene::npm("code-prompt");
+    wants_codes(&scene, u32::MAX);
+    let pty = Pty::open(120, 40);
+    let mut command = scene.tidewheel(&["publish", "--yes", "--look-every", "10ms"]);
+    let mut child = pty.start(command.env("TERM", "xterm-256color"));
+    pty.read_until("A registry wants a one-time code");
+    pty.press("\x03");
+    pty.rest();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
 #[test]

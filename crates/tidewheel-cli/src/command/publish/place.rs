@@ -141,16 +141,28 @@ pub(super) async fn unless_ended<T>(
     doing: impl Future<Output = T>,
 ) -> Result<Result<T, u8>, CommandError> {
     let mut signals = Signals::new()?;
-    let ended = async {
-        loop {
-            if let Wish::End(number) = signals.next().await {
-                return 128 + number;
-            }
-        }
-    };
     tokio::select! {
         done = doing => Ok(Ok(done)),
-        code = ended => Ok(Err(code)),
+        code = ended(&mut signals) => Ok(Err(code)),
+    }
+}
+
+/// From now on a signal ends the process, as signals do: there is nothing to clean up.
+pub(super) fn end_by_signals() -> Result<(), CommandError> {
+    let mut signals = Signals::new()?;
+    tokio::spawn(async move {
+        let code = ended(&mut signals).await;
+        std::process::exit(i32::from(code));
+    });
+    Ok(())
+}
+
+/// The exit code of the signal that ends it.
+async fn ended(signals: &mut Signals) -> u8 {
+    loop {
+        if let Wish::End(number) = signals.next().await {
+            return 128 + number;
+        }
     }
 }
 

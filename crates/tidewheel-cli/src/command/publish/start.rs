@@ -17,7 +17,7 @@ use tidewheel_publish::run::{PublishOptions, PublishOrder, PublishRun, Report};
 use super::agreed::{check_hash, check_left, may_send, order_of};
 use super::args::{PublishArgs, ShownArgs};
 use super::graph::refused;
-use super::place::{LAST, Place, unless_ended};
+use super::place::{LAST, Place, end_by_signals, unless_ended};
 use super::rehearse::rehearse;
 use super::shown::{advice, plan_text, report_text};
 use crate::cli::Format;
@@ -132,7 +132,10 @@ pub(super) fn publish(ui: &Ui, args: &PublishArgs) -> Result<u8, CommandError> {
         if !ended.wants_code || args.shown.events {
             return Ok(ended.exit_code);
         }
-        code = ui.ask_for("A registry wants a one-time code; nothing if you have none:")?;
+        code = on_runtime(async {
+            end_by_signals()?;
+            ui.ask_for("A registry wants a one-time code; nothing if you have none:")
+        })?;
         if code.is_none() {
             return Ok(ended.exit_code);
         }
