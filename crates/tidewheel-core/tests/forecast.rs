@@ -16,11 +16,12 @@ use serde_json::Value;
 use tidewheel_core::graph::Graph;
 use tidewheel_core::group::{GroupKind, GroupSpec};
 use tidewheel_core::policy::Priority;
+use tidewheel_core::schedule::{Anchor, ScheduleSpec, Trigger};
 use tidewheel_core::spec::{Config, LimitSpec, Profile, RunOptions, RunSpec};
 use tidewheel_core::time::{Moment, Now, Timestamp};
 use tidewheel_core::{
-    Action, Command, Decision, Event, Input, Outcome, Prospect, Reply, RunId, RunKey, Scheduler,
-    TaskKey,
+    Action, Command, Decision, Event, Fires, Input, Outcome, Prospect, Reply, RunId, RunKey,
+    ScheduleId, Scheduler, TaskKey,
 };
 
 use skipped::skipped;
@@ -285,6 +286,21 @@ fn what_waits_for_a_person_or_for_something_unknown_has_no_expected_start() {
     assert_eq!(ask(&world), None);
     world.step(Input::Command(Command::ResumeRun(run)));
     assert_eq!(ask(&world), Some(Duration::from_secs(5)));
+}
+
+#[test]
+fn with_very_many_schedules_there_is_no_look_ahead() {
+    let mut world = World::new(1);
+    world.submit(1, &chain(&[5, 5], &[5, 5]));
+    let may_look = |world: &World| world.scheduler.forecast(world.time()).is_some();
+    assert!(may_look(&world));
+    for id in 0..50_000 {
+        let (period, start) = (Duration::from_secs(3_600), Anchor::NOW);
+        let spec = Box::new(ScheduleSpec::new(Trigger::FixedRate { period, start }));
+        let id = ScheduleId(id);
+        world.step(Input::Command(Command::AddSchedule { id, spec, fires: Fires::Run }));
+    }
+    assert!(!may_look(&world));
 }
 
 #[test]

@@ -54,7 +54,7 @@ pub struct InLine {
 }
 
 impl Tidewheel {
-    /// Who has slots and who waits for one, at most so many of each.
+    /// Who has slots and who waits for one, at most so many of each. Of very much work some ten thousand are looked at.
     ///
     /// The order comes from playing the scheduler ahead, which takes its time, though none of the wheel's: on a runtime
     /// call it where blocking is allowed.
@@ -93,7 +93,7 @@ impl Tidewheel {
 }
 
 fn under_way(scheduler: &Scheduler, now: Now, max: usize) -> Vec<UnderWay> {
-    let running = scheduler.running().take(max).filter_map(|(key, attempt)| {
+    let running = scheduler.under_way(max).filter_map(|(key, attempt)| {
         let facts = scheduler.explain(key, now)?;
         let elapsed = facts.holds.iter().find_map(|hold| match hold {
             Hold::Running { elapsed, .. } => Some(*elapsed),

@@ -2,13 +2,12 @@
 //!
 //! Deciding never uses it. It is asked under the lock, so it looks at so many tasks at the most (`waiting`).
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::state::Scheduler;
-use super::waiting::{Ahead, LOOKS_MAX, Looks};
+use super::waiting::{Ahead, Holders, Looks};
 use crate::explain::{Explanation, Hold, Place};
-use crate::id::{RunKey, TaskKey};
+use crate::id::TaskKey;
 use crate::limit::{LimitKind, Verdict};
 use crate::policy::Priority;
 use crate::run::Work;
@@ -16,13 +15,13 @@ use crate::task::{Reason, Task, TaskState};
 use crate::time::{Moment, Now};
 
 /// How many names an explanation lists.
-const NAMES_MAX: usize = 5;
+pub(super) const NAMES_MAX: usize = 5;
 
 impl Scheduler {
     /// Why a task is not running, or that it is.
     #[must_use]
     pub fn explain(&self, key: TaskKey, now: Now) -> Option<Explanation> {
-        self.explain_within(key, now, &mut Looks::new())
+        self.explain_within(key, now, &mut Looks::new(), &mut Holders::default())
     }
 
     /// The same of many tasks. The more of them are ready, the less is looked at for each.
@@ -32,12 +31,19 @@ impl Scheduler {
         keys: impl Iterator<Item = TaskKey>,
         now: Now,
     ) -> Vec<(TaskKey, Explanation)> {
-        let mut looks = Looks::together();
-        let mut explain = |key| looks.share(|looks| self.explain_within(key, now, looks));
+        let (mut looks, mut holders) = (Looks::together(), Holders::default());
+        let mut explain =
+            |key| looks.share(|looks| self.explain_within(key, now, looks, &mut holders));
         keys.filter_map(|key| Some((key, explain(key)?))).collect()
     }
 
-    fn explain_within(&self, key: TaskKey, now: Now, looks: &mut Looks) -> Option<Explanation> {
+    fn explain_within(
+        &self,
+        key: TaskKey,
+        now: Now,
+        looks: &mut Looks,
+        holders: &mut Holders,
+    ) -> Option<Explanation> {
         let work = self.works.get(key.run.0)?;
         let task = work.task(key.index)?;
         let now = now.monotonic;
@@ -52,7 +58,7 @@ impl Scheduler {
             TaskState::Delayed => holds.push(self.delay_hold(key, now)),
             _ => {
                 let ahead = self.ahead_of(key, now, looks);
-                return self.explain_ready(key, now, ahead);
+                return self.explain_ready(key, now, ahead, holders);
             }
         }
         Some(Explanation {
@@ -71,10 +77,10 @@ impl Scheduler {
         key: TaskKey,
         now: Moment,
         ahead: Ahead,
+        holders: &mut Holders,
     ) -> Option<Explanation> {
         let task = self.member(key)?;
-        let mut holds = Vec::new();
-        self.ready_holds(key, now, ahead, &mut holds);
+        let holds = self.ready_holds(key, now, ahead, holders);
         Some(Explanation {
             task: self.task_id(key),
             name: self.task_name(key)?,
@@ -142,7 +148,14 @@ impl Scheduler {
         }
     }
 
-    fn ready_holds(&self, key: TaskKey, now: Moment, ahead: Ahead, holds: &mut Vec<Hold>) {
+    fn ready_holds(
+        &self,
+        key: TaskKey,
+        now: Moment,
+        ahead: Ahead,
+        holders: &mut Holders,
+    ) -> Vec<Hold> {
+        let mut holds = Vec::new();
         if self.shutdown.is_some() {
             holds.push(Hold::ShuttingDown);
         }
@@ -152,7 +165,7 @@ impl Scheduler {
         let work = self.work(key);
         let class_index = work.class(key.index);
         let class = &self.classes[class_index as usize];
-        self.queue_holds(class.queue, now, holds);
+        self.queue_holds(class.queue, now, &mut holds);
         if let Work::Run(run) = work {
             if run.paused {
                 holds.push(Hold::RunPaused);
@@ -172,7 +185,7 @@ impl Scheduler {
             holds.push(Hold::KeyTaken { key: name });
         }
         for &(limit, units) in &class.needs {
-            holds.extend(self.limit_hold(limit, class_index, units, now));
+            holds.extend(self.limit_hold(limit, class_index, units, now, holders));
         }
         if let Some(slots) = self.config.slots.filter(|&slots| self.active >= slots) {
             holds.push(Hold::SchedulerFull { active: self.active, slots });
@@ -180,6 +193,7 @@ impl Scheduler {
         if ahead.count > 0 {
             holds.push(Hold::Order { ahead: ahead.count, is_least: ahead.is_least });
         }
+        holds
     }
 
     fn queue_holds(&self, index: u32, now: Moment, holds: &mut Vec<Hold>) {
@@ -200,7 +214,14 @@ impl Scheduler {
         }
     }
 
-    fn limit_hold(&self, index: u32, class: u32, units: u32, now: Moment) -> Option<Hold> {
+    fn limit_hold(
+        &self,
+        index: u32,
+        class: u32,
+        units: u32,
+        now: Moment,
+        holders: &mut Holders,
+    ) -> Option<Hold> {
         let limit = &self.limits[index as usize];
         let name = limit.name.clone();
         let left = match limit.verdict(class, units, now) {
@@ -216,7 +237,7 @@ impl Scheduler {
                 Hold::LimitReserved { limit: name }
             }
             (LimitKind::Units { max, .. }, Some(share)) => {
-                let mut holders = self.holders_of(index);
+                let mut holders = holders.of(self, index);
                 holders.extend(share.holders.iter().take(NAMES_MAX).cloned());
                 Hold::SharedLimitTaken { limit: name, wanted: units, max: *max, holders }
             }
@@ -225,36 +246,13 @@ impl Scheduler {
                 wanted: units,
                 used: *used,
                 max: *max,
-                holders: self.holders_of(index),
+                holders: holders.of(self, index),
             },
             (LimitKind::Rate { .. }, _) => {
                 Hold::LimitRate { limit: name, left: left.unwrap_or(Duration::ZERO) }
             }
             (LimitKind::Breaker(_), _) => Hold::BreakerOpen { limit: name, left },
         })
-    }
-
-    /// Names of running tasks that have units of a limit, some of many.
-    fn holders_of(&self, limit: u32) -> Vec<Arc<str>> {
-        let tasks = self.works.iter().flat_map(|(run, work)| {
-            let count = match work {
-                // One that holds nothing is passed over as a whole.
-                Work::Run(run) if run.active == 0 => 1,
-                Work::Run(run) => run.tasks.len() as u32,
-                Work::Single(_) => 1,
-            };
-            (0..count).map(move |index| TaskKey { run: RunKey(run), index })
-        });
-        tasks
-            .take(LOOKS_MAX as usize)
-            .filter(|key| self.member(*key).is_some_and(|task| task.state.holds_slot()))
-            .filter(|key| {
-                let class = &self.classes[self.work(*key).class(key.index) as usize];
-                class.needs.iter().any(|(index, _)| *index == limit)
-            })
-            .filter_map(|key| self.task_name(key))
-            .take(NAMES_MAX)
-            .collect()
     }
 
     fn place(&self, key: TaskKey, task: &Task, ahead: Ahead, now: Moment) -> Place {

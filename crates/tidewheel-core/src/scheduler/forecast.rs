@@ -16,7 +16,7 @@ use crate::run::{Run, Work};
 use crate::task::TaskState;
 use crate::time::{Moment, Now, duration_nanos};
 
-/// Tasks up to which there is a look ahead: nobody decides while they are copied.
+/// Tasks and schedules up to which there is a look ahead: nobody decides while they are copied.
 const TASKS_MAX: usize = 50_000;
 
 /// Steps that are played at the most, because schedules fire for ever.
@@ -46,7 +46,9 @@ impl Scheduler {
     /// A look ahead, unless there is too much work for one.
     #[must_use]
     pub fn forecast(&self, now: Now) -> Option<Forecast> {
-        if self.works.len() > TASKS_MAX {
+        // Names that work was accepted under are not copied.
+        let schedules = self.schedules.len();
+        if self.works.len() + schedules > TASKS_MAX {
             return None;
         }
         let tasks = self.works.values().map(|work| match work {
@@ -54,7 +56,7 @@ impl Scheduler {
             Work::Single(_) => 1,
         });
         let tasks: usize = tasks.sum();
-        if tasks > TASKS_MAX {
+        if tasks + schedules > TASKS_MAX {
             return None;
         }
         let mut scheduler = self.clone();

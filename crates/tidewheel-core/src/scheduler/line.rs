@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::state::Scheduler;
-use super::waiting::{Ahead, Looks, each_ready};
+use super::waiting::{Ahead, Holders, Looks, each_ready};
 use crate::explain::Explanation;
 use crate::id::{RunKey, TaskKey};
 use crate::run::{Run, Work};
@@ -63,15 +63,22 @@ impl Scheduler {
         standing.sort_unstable();
         let more = standing.len().saturating_sub(max) as u64;
         let mut ahead: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut holders = Holders::default();
         let shown = standing.into_iter().take(max);
         let tasks = shown.filter_map(|((queue, ..), key)| {
             let count = ahead.entry(queue).or_default();
             let before = Ahead { count: *count, is_least: false };
             *count += 1;
-            let explanation = self.explain_ready(key, now, before)?;
+            let explanation = self.explain_ready(key, now, before, &mut holders)?;
             Some(Standing { key, explanation })
         });
         Line { tasks: tasks.collect(), more }
+    }
+
+    /// Attempts that run, at most so many: as far as they are found among those that are looked at.
+    pub fn under_way(&self, max: usize) -> impl Iterator<Item = (TaskKey, u32)> + '_ {
+        let found = self.some_running().take(max);
+        found.filter_map(|key| Some((key, self.member(key)?.attempts)))
     }
 
     fn line_of_run(

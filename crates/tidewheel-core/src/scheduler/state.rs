@@ -47,6 +47,8 @@ use crate::timer::Wheel;
 /// assert!(matches!(outputs.actions[..], [Action::StartAttempt(start)] if start.id.index == 0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// A copy is for looking ahead ([`Scheduler::forecast`]): it knows no names that work was accepted under.
 #[derive(Debug, Clone)]
 pub struct Scheduler {
     pub(super) config: Config,

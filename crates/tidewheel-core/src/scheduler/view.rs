@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::state::Scheduler;
-use super::waiting::Looks;
+use super::waiting::{Looks, note_look};
 use crate::id::{RunId, RunKey, ScheduleId, ScheduleKey, TaskId, TaskKey};
 use crate::policy::Priority;
 use crate::report::{Counts, RunReport, TaskReport};
@@ -276,32 +276,17 @@ impl Scheduler {
     }
 }
 
-/// Tests count how much is looked through.
-#[cfg(not(test))]
-fn note_look() {}
-
-#[cfg(test)]
-use tests::note_look;
-
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
     use std::collections::BTreeSet;
     use std::time::Duration;
 
+    use super::super::waiting::LOOKS;
     use super::*;
     use crate::decision::Decision;
     use crate::input::{CancelMode, Command, Input, Submission};
     use crate::row::{Snapshot, SubmissionRow};
     use crate::spec::{Config, Profile};
-
-    thread_local! {
-        static LOOKS: Cell<u64> = const { Cell::new(0) };
-    }
-
-    pub(super) fn note_look() {
-        LOOKS.set(LOOKS.get() + 1);
-    }
 
     fn waiting(number: u128) -> (SubmissionRow, Option<crate::row::TaskRow>) {
         let row = SubmissionRow {

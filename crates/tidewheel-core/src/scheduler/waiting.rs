@@ -6,9 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
+use super::explain::NAMES_MAX;
 use super::state::Scheduler;
-use crate::id::TaskKey;
+use crate::id::{RunKey, TaskKey};
 use crate::policy::Priority;
 use crate::ready::{Entry, ReadySet, Visit};
 use crate::run::{Run, Work};
@@ -53,6 +55,18 @@ impl Looks {
 
     pub fn is_left(self) -> bool {
         self.0 > 0
+    }
+}
+
+/// Who holds units of which limit, for all answers to one question: looked up once, when somebody needs it.
+#[derive(Debug, Default)]
+pub(super) struct Holders(Option<BTreeMap<u32, Vec<Arc<str>>>>);
+
+impl Holders {
+    /// Names of running tasks that have units of a limit, some of many.
+    pub fn of(&mut self, scheduler: &Scheduler, limit: u32) -> Vec<Arc<str>> {
+        let known = self.0.get_or_insert_with(|| scheduler.holders());
+        known.get(&limit).cloned().unwrap_or_default()
     }
 }
 
@@ -107,6 +121,35 @@ impl Scheduler {
             });
         }
         Ahead { count: order.total(queue), is_least: !looks.is_left() }
+    }
+
+    /// Tasks that hold a slot: all, or those that are found with so many looks.
+    pub(super) fn some_running(&self) -> impl Iterator<Item = TaskKey> + '_ {
+        let tasks = self.works.iter().flat_map(|(run, work)| {
+            let count = match work {
+                // One that holds nothing is passed over as a whole.
+                Work::Run(run) if run.active == 0 => 1,
+                Work::Run(run) => run.tasks.len() as u32,
+                Work::Single(_) => 1,
+            };
+            (0..count).map(move |index| TaskKey { run: RunKey(run), index })
+        });
+        let looked = tasks.take(LOOKS_MAX as usize).inspect(|_| note_look());
+        let holds = |key: &TaskKey| self.member(*key).is_some_and(|task| task.state.holds_slot());
+        looked.filter(holds).take(self.active as usize)
+    }
+
+    fn holders(&self) -> BTreeMap<u32, Vec<Arc<str>>> {
+        let mut holders: BTreeMap<u32, Vec<Arc<str>>> = BTreeMap::new();
+        for key in self.some_running() {
+            for (limit, _) in &self.classes[self.work(key).class(key.index) as usize].needs {
+                let names = holders.entry(*limit).or_default();
+                if names.len() < NAMES_MAX {
+                    names.extend(self.task_name(key));
+                }
+            }
+        }
+        holders
     }
 
     pub(super) fn effective(&self, priority: u8, ready_at: Moment, now: Moment) -> u8 {
@@ -280,21 +323,36 @@ impl Order<'_> {
     }
 }
 
+/// Tests count how much is looked through.
+#[cfg(not(test))]
+pub(super) fn note_look() {}
+
+#[cfg(test)]
+pub(super) use tests::{LOOKS, note_look};
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::cell::Cell;
     use std::time::Duration;
 
     use super::*;
     use crate::decision::Decision;
-    use crate::explain::Explanation;
+    use crate::explain::{Explanation, Hold};
     use crate::graph::Graph;
     use crate::id::{RunId, RunKey};
     use crate::input::{Command, Input, Reply, Submission};
-    use crate::spec::{Config, Profile, RunOptions, RunSpec};
+    use crate::spec::{Config, LimitSpec, Profile, RunOptions, RunSpec};
     use crate::time::Now;
 
     const MANY: u32 = 100_000;
+
+    thread_local! {
+        pub(in super::super) static LOOKS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    pub(in super::super) fn note_look() {
+        LOOKS.set(LOOKS.get() + 1);
+    }
 
     /// A paused scheduler, so that everything waits.
     fn paused() -> Scheduler {
@@ -406,6 +464,47 @@ mod tests {
         let counted = |it: &(TaskKey, Explanation)| it.1.place.as_ref().map(|place| place.ahead);
         let all: u64 = explained.iter().filter_map(counted).sum();
         assert_eq!((explained.len(), all), (100, u64::from(LOOKS_TOGETHER)));
+    }
+
+    /// A task that has the only unit of a limit, and many that wait for it.
+    fn crowd_for_a_limit() -> (Scheduler, Vec<TaskKey>) {
+        let mut scheduler = Scheduler::new(Config::default());
+        let (name, spec) = (Arc::from("database"), LimitSpec::Units(1));
+        ask(&mut scheduler, Now::default(), Command::DefineLimit { name, spec });
+        let limits = vec![(Arc::from("database"), 1)];
+        let profile = scheduler.profile(&Profile { limits, ..Profile::default() }).unwrap();
+        let keys = (0..LOOKS_MAX * 2).map(|number| {
+            let id = RunId(number.into());
+            let submission = Submission { id, profile, ..Submission::default() };
+            let run = ask(&mut scheduler, Now::default(), Command::Submit(submission)).unwrap();
+            TaskKey { run, index: 0 }
+        });
+        let keys = keys.collect();
+        (scheduler, keys)
+    }
+
+    #[test]
+    fn who_holds_a_limit_is_looked_up_once_for_a_question() {
+        let (scheduler, keys) = crowd_for_a_limit();
+        let holder = scheduler.task_name(keys[0]).unwrap();
+        let is_told = |told: &Explanation| {
+            let held_by = |hold: &Hold| matches!(hold, Hold::LimitTaken { holders, .. } if *holders == [Arc::clone(&holder)]);
+            told.holds.iter().any(held_by)
+        };
+        let line = scheduler.line(Now::default(), usize::MAX);
+        assert!(line.tasks.len() > 5_000 && line.tasks.iter().all(|it| is_told(&it.explanation)));
+        assert!(LOOKS.get() <= u64::from(LOOKS_MAX), "{} looks for a line", LOOKS.get());
+        LOOKS.set(0);
+        let explained = scheduler.explain_all(keys[1..1_000].iter().copied(), Now::default());
+        assert!(explained.iter().all(|(_, it)| is_told(it)));
+        assert!(LOOKS.get() <= u64::from(LOOKS_MAX), "{} looks for an answer", LOOKS.get());
+    }
+
+    #[test]
+    fn what_runs_is_found_without_looking_at_all_that_waits() {
+        let (scheduler, keys) = crowd_for_a_limit();
+        let found: Vec<_> = scheduler.under_way(10).collect();
+        assert_eq!((found, LOOKS.get()), (vec![(keys[0], 1)], 1), "the only one is found at once");
     }
 
     #[test]
