@@ -137,7 +137,11 @@ impl World {
     /// When each task that waits will start, counted from the beginning.
     fn foretold(&self) -> BTreeMap<TaskKey, Moment> {
         let forecast = self.scheduler.forecast(self.time()).expect("there is little work");
-        forecast.starts().into_iter().map(|(task, wait)| (task, self.now.after(wait))).collect()
+        let tasks = self.runs.iter().flat_map(|(&run, takes)| {
+            (0..takes.len() as u32).map(move |index| TaskKey { run, index })
+        });
+        let starts = forecast.starts_of(&tasks.collect());
+        starts.into_iter().map(|(task, wait)| (task, self.now.after(wait))).collect()
     }
 }
 

@@ -3,9 +3,12 @@
 //! Other processes put the same questions through the store, where they are answered by the same functions
 //! (`driver/questions`). What is asked of a handle is in `explain` and `preview`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
+use tidewheel_core::explain::Explanation;
 use tidewheel_core::id::{RunId, TaskKey};
 use tidewheel_core::policy::Priority;
 
@@ -69,22 +72,25 @@ impl Answers {
 impl Shared {
     /// Why tasks of work that is here are not running.
     pub(crate) fn why(&self, run: RunId, tasks: &[u32]) -> Option<Vec<TaskAnswer>> {
-        let (explained, forecast) = {
+        let waits = |it: &Explanation| !it.state.is_terminal() && !it.state.holds_slot();
+        let (explained, wanted, forecast) = {
             let now = self.clock.now();
             let state = self.lock();
             let scheduler = state.engine.scheduler();
             let run = scheduler.find_work(run)?;
             let keys = tasks.iter().take(TASKS_MAX).map(|&index| TaskKey { run, index });
-            (scheduler.explain_all(keys, now), scheduler.forecast(now))
+            let explained = scheduler.explain_all(keys, now);
+            let wanted = explained.iter().filter(|(_, it)| waits(it)).map(|(key, _)| *key);
+            let wanted: BTreeSet<TaskKey> =
+                wanted.filter(|key| scheduler.can_start_by_itself(*key)).collect();
+            let forecast = if wanted.is_empty() { None } else { scheduler.forecast(now) };
+            (explained, wanted, forecast)
         };
         // Looking ahead takes its time, and the wheel is not to wait for that.
-        let starts = forecast.map(|forecast| forecast.starts()).unwrap_or_default();
-        let answer = explained.into_iter().map(|(key, explanation)| {
-            let waits = !explanation.state.is_terminal() && !explanation.state.holds_slot();
-            let expected = starts.get(&key).copied().filter(|_| waits);
-            TaskAnswer::new(explanation, expected)
-        });
-        Some(answer.collect())
+        let starts = forecast.map(|forecast| forecast.starts_of(&wanted)).unwrap_or_default();
+        let starts: BTreeMap<TaskKey, Duration> = starts.into_iter().collect();
+        let answer = |(key, it)| TaskAnswer::new(it, starts.get(&key).copied());
+        Some(explained.into_iter().map(answer).collect())
     }
 
     /// The order that a priority would lead to; what it refuses, in words.

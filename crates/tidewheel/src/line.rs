@@ -65,7 +65,8 @@ impl Tidewheel {
             let state = self.shared.lock();
             let scheduler = state.engine.scheduler();
             let line = scheduler.line(now, max);
-            let forecast = if line.tasks.is_empty() { None } else { scheduler.forecast(now) };
+            let can_start = line.tasks.iter().any(|it| scheduler.can_start_by_itself(it.key));
+            let forecast = if can_start { scheduler.forecast(now) } else { None };
             let named = |standing: Standing| (name_of_run(scheduler, standing.key), standing);
             let tasks: Vec<_> = line.tasks.into_iter().map(named).collect();
             (under_way(scheduler, now, max), (tasks, line.more), forecast)

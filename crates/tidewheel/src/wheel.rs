@@ -416,6 +416,10 @@ impl Tidewheel {
     /// Why a task is not running: `wheel.explain(report.task("d"))`, `wheel.explain(&submission)`,
     /// `wheel.explain(run.task("d"))`.
     ///
+    /// For its expected start the scheduler is played ahead, half a million steps at the most. That takes its time,
+    /// though none of the wheel's: on a runtime call it where blocking is allowed. Nothing is played for what runs, has ended
+    /// or is held by a pause.
+    ///
     /// # Errors
     ///
     /// When there is no such task, or it has ended and is forgotten.
@@ -440,7 +444,8 @@ impl Tidewheel {
         let facts = scheduler.explain(key, now)?;
         let error = scheduler.task(key).and_then(|task| task.error);
         let waits = !facts.state.is_terminal() && !facts.state.holds_slot();
-        let forecast = if waits { scheduler.forecast(now) } else { None };
+        let can_start = waits && scheduler.can_start_by_itself(key);
+        let forecast = if can_start { scheduler.forecast(now) } else { None };
         // Looking ahead takes its time, and nobody else is to wait for that.
         drop(state);
         let expected_start = forecast.and_then(|forecast| forecast.start_of(key));

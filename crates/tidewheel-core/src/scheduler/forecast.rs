@@ -4,11 +4,12 @@
 //! well after the time it is expected to take. The scheduler that was copied does not notice.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeSet, BinaryHeap};
 use std::time::Duration;
 
 use super::line::Line;
 use super::state::Scheduler;
+use super::waiting::note_look;
 use crate::decision::{Action, Decision, Start};
 use crate::id::TaskKey;
 use crate::input::{Command, Event, Input, Outcome, Rejection, Reply};
@@ -75,6 +76,18 @@ impl Scheduler {
         Some(forecast)
     }
 
+    /// Whether a task may start without somebody doing something: it has not ended, and no pause holds it, nor a
+    /// place that its run waits for.
+    #[must_use]
+    pub fn can_start_by_itself(&self, key: TaskKey) -> bool {
+        let Some(task) = self.member(key) else { return false };
+        let work = self.work(key);
+        let queue = self.classes[work.class(key.index) as usize].queue;
+        let stands_still = matches!(work, Work::Run(run) if run.stands_still());
+        let is_paused = !self.may_start() || self.queues[queue as usize].paused || stands_still;
+        !task.state.is_terminal() && !is_paused
+    }
+
     /// How long an attempt at a task is expected to take: as its run says; else nothing, if others do the
     /// work; else as others of its queue took, else as the other tasks of its run are expected to.
     fn expected_duration(&self, key: TaskKey) -> Option<Duration> {
@@ -126,24 +139,8 @@ impl Forecast {
     /// How long it is until the next attempt at a task starts. Nobody knows where it is held by
     /// something that has no expected end: a pause, a person, work of which no duration is known.
     #[must_use]
-    pub fn start_of(mut self, task: TaskKey) -> Option<Duration> {
-        let mut found = None;
-        self.play(|started, at| {
-            found = (started == task).then_some(at);
-            found.is_some()
-        });
-        found
-    }
-
-    /// How long it is until the next attempt of each task starts that has one to come.
-    #[must_use]
-    pub fn starts(mut self) -> BTreeMap<TaskKey, Duration> {
-        let mut starts = BTreeMap::new();
-        self.play(|started, at| {
-            starts.entry(started).or_insert(at);
-            false
-        });
-        starts
+    pub fn start_of(self, task: TaskKey) -> Option<Duration> {
+        self.starts_of(&BTreeSet::from([task])).first().map(|(_, at)| *at)
     }
 
     /// The next attempts at these tasks in the order in which they start, each with how long it is until then. Those
@@ -151,6 +148,10 @@ impl Forecast {
     #[must_use]
     pub fn starts_of(mut self, tasks: &BTreeSet<TaskKey>) -> Vec<(TaskKey, Duration)> {
         let mut open = tasks.clone();
+        // For what nothing can start, nothing is played.
+        open.retain(|task| {
+            self.at_once.contains(task) || self.scheduler.can_start_by_itself(*task)
+        });
         let mut starts = Vec::with_capacity(open.len());
         if open.is_empty() {
             return starts;
@@ -175,6 +176,7 @@ impl Forecast {
             if self.now.since(self.asked_at.monotonic) > HORIZON {
                 return;
             }
+            note_look();
             decision.clear();
             self.scheduler.step(self.time(), input, &mut decision);
             if self.follow(&decision, &mut seen) {
@@ -274,6 +276,9 @@ impl Run {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use super::super::waiting::LOOKS;
     use super::*;
     use crate::id::{RunId, RunKey, ScheduleId};
     use crate::input::{Command, Fires, Reply, Submission};
@@ -291,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn schedules_that_fire_for_ever_are_not_played_for_ever() {
+    fn schedules_that_fire_for_ever_are_not_played_for_ever_nor_for_what_is_paused() {
         let mut scheduler = Scheduler::new(Config { slots: Some(1), ..Config::default() });
         let profile = scheduler.profile(&Profile::default()).expect("a plain one");
         let submission = |number: u128| {
@@ -312,6 +317,23 @@ mod tests {
         assert!(forecast.now <= Moment::ZERO.after(HORIZON + Duration::from_secs(3_600)));
         assert_eq!(steps, 0);
         let task = TaskKey { run: second, index: 0 };
-        assert_eq!(scheduler.forecast(Now::default()).expect("as before").start_of(task), None);
+        let start = |scheduler: &Scheduler| {
+            scheduler.forecast(Now::default()).expect("as before").start_of(task)
+        };
+        LOOKS.set(0);
+        assert_eq!(start(&scheduler), None);
+        assert!(LOOKS.get() > 100, "nobody knows before it is played");
+        // Nor for what a pause holds, which is known beforehand.
+        let queue: Arc<str> = Arc::from("default");
+        for (pause, resume) in [
+            (Command::Pause, Command::Resume),
+            (Command::PauseQueue(queue.clone()), Command::ResumeQueue(queue)),
+        ] {
+            ask(&mut scheduler, pause);
+            LOOKS.set(0);
+            assert_eq!((start(&scheduler), LOOKS.get()), (None, 0));
+            ask(&mut scheduler, resume);
+        }
+        assert!(scheduler.can_start_by_itself(task));
     }
 }
