@@ -274,6 +274,24 @@ fn work_that_is_late_is_taken_to_go_on_for_as_long_as_it_is_late() {
 }
 
 #[test]
+fn what_others_have_run_for_already_counts_where_only_an_average_is_known() {
+    let start_at = |millis| {
+        let mut world = World::new(2);
+        // A second is what the queue took, for which nothing else stands.
+        world.submit(1, &chain(&[1], &[0]));
+        assert!(world.advance());
+        world.submit(2, &chain(&[100], &[0]));
+        world.now = Moment::from_millis(millis);
+        let run = world.submit(3, &chain(&[100, 1], &[0, 0]));
+        let forecast = world.scheduler.forecast(world.time()).expect("little work");
+        forecast.start_of(TaskKey { run, index: 1 }).map(|it| it.as_millis())
+    };
+    assert_eq!(start_at(1_900), Some(1_000));
+    // By now one has been running for twenty seconds.
+    assert_eq!(start_at(21_000), Some(10_500));
+}
+
+#[test]
 fn what_waits_for_a_person_or_for_something_unknown_has_no_expected_start() {
     let mut world = World::new(1);
     let run = world.submit(1, &chain(&[5, 5], &[0, 0]));

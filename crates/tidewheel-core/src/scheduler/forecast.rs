@@ -70,6 +70,7 @@ impl Scheduler {
             started: 0,
             at_once: Vec::new(),
         };
+        forecast.scheduler.count_overdue(now.monotonic);
         for (task, attempt) in self.running() {
             forecast.goes_on(task, attempt);
         }
@@ -86,6 +87,21 @@ impl Scheduler {
         let stands_still = matches!(work, Work::Run(run) if run.stands_still());
         let is_paused = !self.may_start() || self.queues[queue as usize].paused || stands_still;
         !task.state.is_terminal() && !is_paused
+    }
+
+    /// Lets attempts that have been running for longer than others of their queue took count in the average of it: what
+    /// takes long would not before it has ended.
+    fn count_overdue(&mut self, now: Moment) {
+        let overdue = |task: TaskKey| {
+            let queue = self.classes[self.work(task).class(task.index) as usize].queue as usize;
+            let ran = now.since(self.member(task)?.started_at);
+            let mean = self.queues[queue].statistics.run_time.mean()?;
+            (ran > mean).then_some((queue, ran))
+        };
+        let found: Vec<_> = self.running().filter_map(|(task, _)| overdue(task)).collect();
+        for (queue, ran) in found {
+            self.queues[queue].statistics.run_time.record(ran);
+        }
     }
 
     /// How long an attempt at a task is expected to take: as its run says; else nothing, if others do the
