@@ -144,7 +144,11 @@ async fn after_a_failure_dependents_are_skipped_with_the_cause_and_others_go_on(
     assert_eq!(names(report.failed()), ["b"]);
     assert_eq!(names(report.skipped()), ["c", "d"]);
     assert_eq!(report.task("b").unwrap().error().as_deref(), Some("disk full"));
-    assert_eq!(report.task("c").unwrap().cause().as_deref(), Some("b"));
+    for skipped in ["c", "d"] {
+        assert_eq!(report.task(skipped).unwrap().cause().as_deref(), Some("b"));
+        assert_eq!(wheel.explain(report.task(skipped)).unwrap().cause.as_deref(), Some("b"));
+    }
+    assert_eq!(report.task("d").unwrap().to_string(), "`d` skipped: dependency-skipped `c`");
     let why = wheel.explain(report.task("c")).unwrap().to_string();
     assert!(why.contains("skipped") && why.contains("`b`"), "{why}");
     assert!(wheel.explain(report.task("nobody")).is_err());

@@ -51,6 +51,8 @@ struct Inner {
     values: HashMap<u32, Value>,
     /// Indices of added tasks by name, made when first asked for.
     added: OnceLock<HashMap<Arc<str>, u32>>,
+    /// Made when first asked for.
+    first_causes: OnceLock<Vec<u32>>,
 }
 
 impl RunReport {
@@ -59,7 +61,8 @@ impl RunReport {
         name: Arc<str>,
         values: HashMap<u32, Value>,
     ) -> Self {
-        Self { inner: Arc::new(Inner { report, name, values, added: OnceLock::new() }) }
+        let (added, first_causes) = (OnceLock::new(), OnceLock::new());
+        Self { inner: Arc::new(Inner { report, name, values, added, first_causes }) }
     }
 
     /// The durable identity of the run.
@@ -282,10 +285,18 @@ impl TaskLine<'_> {
         self.facts().reason
     }
 
-    /// The task whose failure is the reason, where there is one.
+    /// The task whose failure is the reason, where there is one, however many were skipped in between; of what was
+    /// skipped by a condition, the task that has it. The one it needs itself is in [`TaskLine::reason`].
     #[must_use]
     pub fn cause(&self) -> Option<String> {
-        self.reason().cause().map(|index| self.report.name_of(index).to_string())
+        self.first_cause().map(|index| self.report.name_of(index).to_string())
+    }
+
+    fn first_cause(&self) -> Option<u32> {
+        let nearest = self.reason().cause()?;
+        let report = &self.report.inner.report;
+        let first = self.report.inner.first_causes.get_or_init(|| first_causes(report));
+        Some(first[nearest as usize])
     }
 
     /// How often it was tried.
@@ -338,13 +349,37 @@ impl TaskLine<'_> {
 impl fmt::Display for TaskLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}` {}", self.name(), self.state())?;
-        match (self.lasting_error(), self.cause()) {
+        let nearest = self.reason().cause().map(|index| self.report.name_of(index));
+        match (self.lasting_error(), nearest) {
             (Some(error), _) => write!(f, ": {error}"),
             (None, Some(cause)) => write!(f, ": {} `{cause}`", self.reason()),
             (None, None) if self.reason() != Reason::Ordinary => write!(f, ": {}", self.reason()),
             (None, None) => Ok(()),
         }
     }
+}
+
+/// For each task the one that its state comes from in the end: itself, or where it did not run the one that failed,
+/// or was left out, first of those because of which it did not. All at once, since a chain may be long.
+fn first_causes(report: &report::RunReport) -> Vec<u32> {
+    const UNKNOWN: u32 = u32::MAX;
+    let cause = |index: u32| {
+        let task = report.task(index)?;
+        task.reason.cause().filter(|_| task.state != TaskState::Failed)
+    };
+    let mut first = vec![UNKNOWN; report.len() as usize];
+    let mut way = Vec::new();
+    for index in 0..report.len() {
+        let mut at = index;
+        while first[at as usize] == UNKNOWN {
+            first[at as usize] = at;
+            way.push(at);
+            at = cause(at).unwrap_or(at);
+        }
+        let found = first[at as usize];
+        way.drain(..).for_each(|passed| first[passed as usize] = found);
+    }
+    first
 }
 
 impl fmt::Debug for TaskLine<'_> {
@@ -363,7 +398,7 @@ impl Explain for TaskLine<'_> {
             holds: vec![tidewheel_core::explain::Hold::Ended],
             place: None,
         };
-        let cause = self.reason().cause().map(|index| self.report.name_of(index));
+        let cause = self.first_cause().map(|index| self.report.name_of(index));
         Ok(Explanation { facts, cause, error: self.lasting_error(), expected_start: None })
     }
 }
