@@ -48,6 +48,9 @@ pub enum Refusal {
     /// The wheel shuts down.
     #[error("the service is shutting down")]
     ShuttingDown,
+    /// What the wheel keeps cannot be stored now. Whether the request was admitted is not known.
+    #[error("the service is unavailable: {0}")]
+    Unavailable(Arc<str>),
     /// The service panicked with this text.
     #[error("panicked: {0}")]
     Panicked(Arc<str>),
@@ -91,9 +94,27 @@ impl Refusal {
             TaskError::Rejected(Rejection::ShuttingDown) | TaskError::ShutDown => {
                 Self::ShuttingDown
             }
+            TaskError::Rejected(Rejection::Unavailable(why)) => Self::Unavailable(why),
             TaskError::TimedOut(_) | TaskError::Cancelled(Reason::TaskTimeout) => Self::Late,
             TaskError::Panicked(text) => Self::Panicked(text),
             other => Self::Other(other.to_string().into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_stored_now_may_be_asked_again() {
+        let why: Arc<str> = Arc::from("the disk is full");
+        let refused = TaskError::Rejected(Rejection::Unavailable(Arc::clone(&why)));
+        let refusal = Refusal::of(refused);
+        assert_eq!(refusal, Refusal::Unavailable(why));
+        assert!(refusal.is_passing());
+        assert_eq!(refusal.retry_after(), Some(RETRY_AFTER_DEFAULT));
+        let wrong = TaskError::Rejected(Rejection::UnknownQueue(Arc::from("nobody's")));
+        assert!(!Refusal::of(wrong).is_passing());
     }
 }
