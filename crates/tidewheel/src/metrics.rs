@@ -172,14 +172,18 @@ const HISTOGRAMS: [(&str, &str); 3] = [
 
 impl Tidewheel {
     /// Tells the program's recorder of the `metrics` facade the figures of the wheel, every `period` and
-    /// once more when the wheel has ended. It keeps no wheel alive.
+    /// once more when the wheel has ended. It keeps no wheel alive. A period below a millisecond is one.
     pub fn export_metrics(&self, period: Duration) {
         self.shared().runtime.spawn(export(Arc::clone(self.shared()), period));
     }
 }
 
+/// The runtime's clock knows nothing shorter, and one that is paused goes on only while nobody does anything.
+const PERIOD_MIN: Duration = Duration::from_millis(1);
+
 async fn export(shared: Arc<Shared>, period: Duration) {
     let mut metrics = Metrics::new();
+    let period = period.max(PERIOD_MIN);
     let mut completed = shared.completed.subscribe();
     loop {
         let ended = tokio::time::timeout(period, completed.wait_for(|is_over| *is_over)).await;

@@ -93,3 +93,12 @@ async fn figures_are_told_from_time_to_time_and_once_more_at_the_end() {
     tokio::task::yield_now().await;
     assert_eq!(count(&heard(&snapshotter)[&completed]), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn without_a_period_figures_are_told_with_pauses_all_the_same() {
+    let wheel = Tidewheel::builder().clock(VirtualClock::at(Timestamp::UNIX_EPOCH)).start();
+    wheel.export_metrics(Duration::ZERO);
+    // The clock of the runtime goes on only when there is nothing to be done.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    wheel.submit_normal(async {}).await.unwrap();
+}
