@@ -143,7 +143,7 @@ macro_rules! durable_option_methods {
             self
         }
 
-        /// A name under which this work is accepted once: asking again within a day
+        /// A name under which this work is accepted once: asking again while it is known
         /// ([`Builder::once_kept`](crate::Builder::once_kept)) is refused with
         /// [`crate::Rejection::AlreadyAccepted`], other work (another payload) under the same name
         /// with [`crate::Rejection::KeyTaken`]. A single task gives its value to all who ask by
