@@ -50,6 +50,28 @@ fn an_ignored_hang_up_stays_ignored() {
     assert!(scratch.path("b").exists());
 }
 
+/// As in the background of a script, while somebody interrupts what is in front.
+#[test]
+fn an_ignored_interrupt_does_not_end_a_server() {
+    let scratch = Scratch::new("manners-serve");
+    std::fs::create_dir(scratch.path("flows")).unwrap();
+    let serve = ["serve", "--flows", "flows", "--listen", "off"];
+    let mut child = after(&scratch, "trap '' INT", &serve).spawn().unwrap();
+    let id = child.id().to_string();
+    let send = |signal: &str| {
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    };
+    let said = child.stderr.as_mut().unwrap();
+    read_until(said, "listening on no port");
+    send("-INT");
+    scratch.file("flows/a.yaml", "flow: [{ name: one, run: 'true' }]\n");
+    send("-HUP");
+    let heard = read_until(said, "a: a new version is in force");
+    assert!(!heard.contains("stopping"), "{heard}");
+    send("-TERM");
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
+}
+
 #[test]
 fn what_nobody_has_heard_is_said_to_be_asked() {
     let scratch = Scratch::new("manners-frozen");

@@ -27,6 +27,7 @@ use crate::overseer::{News, Overseer};
 use crate::runtime::on_runtime;
 use crate::ui::{Ui, warn};
 use crate::value;
+use crate::watch::{heard, unless_ignored};
 
 /// Tasks at once, unless something else is said.
 const SLOTS: u32 = 16;
@@ -315,7 +316,8 @@ fn line(happened: &Happened) -> Option<String> {
 
 /// What the process is told from outside.
 struct Signals {
-    interrupt: Signal,
+    /// None where it is ignored, as in the background of a script: an interrupt is for somebody else there.
+    interrupt: Option<Signal>,
     terminate: Signal,
     hang_up: Signal,
     /// Without a meaning here: heard, so that they do not end the process.
@@ -326,7 +328,7 @@ impl Signals {
     fn new() -> Result<Self, CommandError> {
         let listen = |kind| signal(kind).map_err(CommandError::internal);
         Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
+            interrupt: unless_ignored(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
             hang_up: listen(SignalKind::hangup())?,
             _others: [listen(SignalKind::user_defined1())?, listen(SignalKind::user_defined2())?],
@@ -336,7 +338,7 @@ impl Signals {
     /// Waits until it is told to stop.
     async fn stop(&mut self) {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
+            () = heard(&mut self.interrupt) => {}
             _ = self.terminate.recv() => {}
         }
     }
@@ -351,7 +353,7 @@ impl Signals {
     ) {
         loop {
             tokio::select! {
-                _ = self.interrupt.recv() => return,
+                () = heard(&mut self.interrupt) => return,
                 _ = self.terminate.recv() => return,
                 _ = self.hang_up.recv() => {
                     overseer.tell(News::Reloading);

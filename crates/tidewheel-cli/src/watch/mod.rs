@@ -9,6 +9,6 @@ mod status;
 #[expect(clippy::module_inception, reason = "the type has the name of the room")]
 mod watch;
 
-pub(crate) use signals::{Signals, Wish};
+pub(crate) use signals::{Signals, Wish, heard, unless_ignored};
 pub(crate) use status::StoredStatus;
 pub(crate) use watch::{Ending, Seen, Watch};

@@ -27,12 +27,6 @@ pub(crate) struct Signals {
 
 impl Signals {
     pub fn new() -> Result<Self, CommandError> {
-        let listen = |kind| signal(kind).map_err(|error| CommandError::internal(anyhow!(error)));
-        let ignored = ignored(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
-        let unless_ignored = |kind: SignalKind| match ignored & mask_of(kind.as_raw_value()) {
-            0 => listen(kind).map(Some),
-            _ => Ok(None),
-        };
         Ok(Self {
             interrupt: unless_ignored(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
@@ -53,7 +47,21 @@ impl Signals {
     }
 }
 
-async fn heard(signal: &mut Option<Signal>) {
+fn listen(kind: SignalKind) -> Result<Signal, CommandError> {
+    signal(kind).map_err(|error| CommandError::internal(anyhow!(error)))
+}
+
+/// Listens for a signal, unless whoever started us had it ignored.
+pub(crate) fn unless_ignored(kind: SignalKind) -> Result<Option<Signal>, CommandError> {
+    let ignored = ignored(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
+    match ignored & mask_of(kind.as_raw_value()) {
+        0 => listen(kind).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Waits for one that is listened for, else for ever.
+pub(crate) async fn heard(signal: &mut Option<Signal>) {
     match signal {
         Some(signal) => drop(signal.recv().await),
         None => std::future::pending().await,
