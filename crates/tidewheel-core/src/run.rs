@@ -83,6 +83,17 @@ pub(crate) struct RunProfile {
     pub set: u32,
 }
 
+/// As many are looked through to find one; among more of them it has a number in a table.
+const FEW: usize = 32;
+
+/// Which profile or ready set of a run has which number, where there are more than [`FEW`].
+#[derive(Debug, Clone, Default)]
+struct Numbers {
+    profiles: BTreeMap<ProfileId, u32>,
+    /// By class, priority and party.
+    sets: BTreeMap<(u32, u8, u32), u32>,
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Run {
     pub id: RunId,
@@ -93,6 +104,8 @@ pub(crate) struct Run {
     pub pending: Vec<u32>,
     pub profiles: Vec<RunProfile>,
     pub sets: Vec<ReadySet>,
+    /// The numbers of both, where there are many.
+    numbers: Numbers,
     /// The priority of tasks without one of their own, where it was changed while live.
     pub priority: Option<Priority>,
     /// Tasks that were given a priority of their own while live.
@@ -145,6 +158,7 @@ impl Run {
             pending: Vec::new(),
             profiles: Vec::new(),
             sets: Vec::new(),
+            numbers: Numbers::default(),
             priority: None,
             own_priorities: BTreeMap::new(),
             added: Vec::new(),
@@ -174,6 +188,69 @@ impl Run {
             timeout_timer: None,
             spec,
         }
+    }
+
+    /// The number that a profile has in the run.
+    pub fn find_profile(&self, profile: ProfileId) -> Option<u32> {
+        if self.profiles.len() > FEW {
+            return self.numbers.profiles.get(&profile).copied();
+        }
+        let found = self.profiles.iter().position(|known| known.profile == profile);
+        found.map(|number| number as u32)
+    }
+
+    /// Lets the run use a profile, and gives its number.
+    pub fn add_profile(&mut self, profile: RunProfile) -> u32 {
+        self.profiles.push(profile);
+        let number = self.profiles.len() as u32 - 1;
+        if self.profiles.len() > FEW {
+            let known = &mut self.numbers.profiles;
+            let from = if known.is_empty() { 0 } else { number };
+            for (profile, number) in self.profiles[from as usize..].iter().zip(from..) {
+                known.entry(profile.profile).or_insert(number);
+            }
+        }
+        number
+    }
+
+    /// The set in which ready tasks stand that are treated so.
+    pub fn find_set(&self, class: u32, priority: u8, party: u32) -> Option<u32> {
+        let alike = (class, priority, party);
+        if self.sets.len() > FEW {
+            return self.numbers.sets.get(&alike).copied();
+        }
+        let found = self.sets.iter().position(|set| !set.is_retired && set.treats() == alike);
+        found.map(|number| number as u32)
+    }
+
+    /// Adds a set for tasks that are treated so, and gives its number.
+    pub fn add_set(&mut self, class: u32, priority: u8, party: u32, ranks: usize) -> u32 {
+        let number = self.sets.len() as u32;
+        self.sets.push(self.make_set(class, priority, party, ranks));
+        self.number_set(number);
+        number
+    }
+
+    /// An empty set for tasks that are treated so.
+    pub fn make_set(&self, class: u32, priority: u8, party: u32, ranks: usize) -> ReadySet {
+        if self.sets.len() < FEW {
+            ReadySet::new(class, priority, party, ranks)
+        } else {
+            ReadySet::sparse(class, priority, party)
+        }
+    }
+
+    /// Remembers which number a new set has.
+    pub fn number_set(&mut self, number: u32) {
+        if self.sets.len() <= FEW {
+            return;
+        }
+        if !self.numbers.sets.is_empty() {
+            self.numbers.sets.insert(self.sets[number as usize].treats(), number);
+            return;
+        }
+        let all = self.sets.iter().zip(0..).filter(|(set, _)| !set.is_retired);
+        self.numbers.sets = all.map(|(set, number)| (set.treats(), number)).collect();
     }
 
     pub fn graph(&self) -> &Graph {

@@ -8,7 +8,9 @@ use std::time::Duration;
 use tidewheel_core::graph::Graph;
 use tidewheel_core::policy::Priority;
 use tidewheel_core::report::RunReport;
-use tidewheel_core::spec::{Addition, Config, Profile, QueueSpec, RunOptions, RunSpec, TaskSpec};
+use tidewheel_core::spec::{
+    Addition, Config, LimitSpec, Profile, QueueSpec, RunOptions, RunSpec, TaskSpec,
+};
 use tidewheel_core::task::{Reason, TaskState};
 use tidewheel_core::time::{Moment, Now};
 use tidewheel_core::{
@@ -252,6 +254,34 @@ fn options_that_all_differ_are_found_and_forgotten() {
     assert!(bench.started.iter().zip(0..).all(|(start, number)| {
         start.timeout == Some(Duration::from_millis(number)) && start.id.run.0 == u128::from(number)
     }));
+    bench.scheduler.check();
+}
+
+/// A place in each of them for every rank would be ten gigabytes.
+#[test]
+fn tasks_of_a_run_that_are_all_treated_differently_and_take_differently_long_are_accepted() {
+    const TASKS: u32 = 36_000;
+    let mut bench = Bench::new(1);
+    let (name, spec) = (Arc::from("bytes"), LimitSpec::Units(u32::MAX));
+    bench.step(Input::Command(Command::DefineLimit { name, spec }));
+    let graph = Graph::numbered(TASKS, []).expect("it is a graph");
+    let graph = graph.with_estimates(|index| Duration::from_secs(u64::from(index) + 1));
+    let options = RunOptions { keep_open: true, ..RunOptions::default() };
+    let mut spec = RunSpec::new(Arc::new(graph), options, Profile::default());
+    let treated = |index: u32| {
+        let limits = vec![(Arc::from("bytes"), index + 1)];
+        Arc::new(Profile { limits, ..Profile::default() })
+    };
+    spec.profiles = (0..TASKS).map(treated).collect();
+    spec.profile_of = (0..TASKS).map(|index| index as u16).collect();
+    bench.step(Input::Command(Command::SubmitRun { id: RunId(1), spec: Arc::new(spec) }));
+    bench.add(0, Vec::new(), Vec::new());
+    for index in (TASKS - 10..TASKS).rev() {
+        let Start { task, attempt, .. } = bench.started.pop().expect("one at a time");
+        assert_eq!(task.index, index);
+        let outcome = Outcome::Succeeded;
+        bench.step(Input::Event(Event::AttemptEnded { task, attempt, outcome }));
+    }
     bench.scheduler.check();
 }
 

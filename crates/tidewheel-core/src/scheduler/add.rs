@@ -154,10 +154,9 @@ impl Scheduler {
         let Some(Work::Run(mut run)) = self.works.get_mut(run_key.0).map(take_run) else {
             unreachable!("the caller has looked the run up");
         };
-        let known = run.profiles.iter().position(|known| known.profile == profile);
         let ranks = run.ranks();
-        let local = match known {
-            Some(local) => local as u32,
+        let local = match run.find_profile(profile) {
+            Some(local) => local,
             None => self.add_profile(&mut run, profile, ranks),
         };
         run.is_plain &= spec.profile.on_skip.is_none();

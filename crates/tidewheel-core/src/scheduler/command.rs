@@ -14,7 +14,7 @@ use crate::id::{ProfileId, RunId, RunKey, TaskId, TaskKey};
 use crate::input::{Rejection, Reply, Submission};
 use crate::limit::LimitKind;
 use crate::policy::Admission;
-use crate::ready::{ReadySet, SINGLE};
+use crate::ready::SINGLE;
 use crate::row::{Change, RunRow, SubmissionRow, Wanted};
 use crate::run::{Extra, Run, RunProfile, Single, Work};
 use crate::spec::{Profile, RunSpec};
@@ -389,15 +389,10 @@ impl Scheduler {
         let resolved = &self.profiles[profile.0 as usize];
         let priority = resolved.spec.priority.value();
         let (class, party) = (resolved.class, resolved.party);
-        let own = (class, priority, party);
-        let same = |set: &ReadySet| (set.class, set.priority, set.party) == own && !set.is_retired;
-        let set = run.sets.iter().position(same).unwrap_or_else(|| {
-            run.sets.push(ReadySet::new(class, priority, party, ranks));
-            run.sets.len() - 1
-        });
-        run.profiles.push(RunProfile { profile, set: set as u32 });
+        let set = run.find_set(class, priority, party);
+        let set = set.unwrap_or_else(|| run.add_set(class, priority, party, ranks));
         self.profiles.take(profile);
-        run.profiles.len() as u32 - 1
+        run.add_profile(RunProfile { profile, set })
     }
 
     /// The durable identity of a task.

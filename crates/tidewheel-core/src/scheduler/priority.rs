@@ -179,9 +179,8 @@ impl Scheduler {
         let ranks = run.ranks();
         let mut locals = BTreeMap::new();
         for (alike, profile) in resolved {
-            let known = run.profiles.iter().position(|known| known.profile == profile);
-            let local = match known {
-                Some(local) => local as u32,
+            let local = match run.find_profile(profile) {
+                Some(local) => local,
                 None => self.add_profile(&mut run, profile, ranks),
             };
             locals.insert(alike, ProfileId(local));
@@ -231,9 +230,9 @@ impl Scheduler {
         let (ranks, mut made) = (run.ranks(), BTreeSet::new());
         let mut left = Vec::new();
         for &number in touched {
+            let (class, priority, party) = run.sets[number as usize].treats();
+            let empty = run.make_set(class, priority, party, ranks);
             let set = &mut run.sets[number as usize];
-            let (class, priority, party) = (set.class, set.priority, set.party);
-            let empty = ReadySet::new(class, priority, party, ranks);
             if set.listed {
                 set.retire();
                 left.push((class, priority, party));
@@ -319,6 +318,7 @@ impl Run {
                 self.sets.len() as u32 - 1
             }
         };
+        self.number_set(number);
         for profile in self.profiles.iter_mut().filter(|profile| profile.set == left) {
             profile.set = number;
         }
