@@ -11,12 +11,13 @@ use std::time::Duration;
 use scene::Scene;
 use serde_json::{Value as Json, json};
 use tidewheel::store::AttemptRecord;
+use tidewheel::task::Reason;
 use tidewheel::{Graph, OnError, TaskState, Timestamp};
 use tidewheel_client::api::{
     AnswerWish, CancelWish, ListWish, LogWish, RefusalKind, RetryWish, RunResult, RunState,
     StateWish, StepState,
 };
-use tidewheel_client::desk::{DeskError, Resumption};
+use tidewheel_client::desk::{DeskError, Resumption, RunView};
 use tidewheel_client::files::{FlowFiles, RunWish};
 use tidewheel_client::kind::Startable as _;
 use tidewheel_client::progress::{EndState, Event, Standings};
@@ -476,6 +477,27 @@ fn only_a_step_that_asks_is_answered_and_only_once() {
     desk.cancel(&run, &now(true)).unwrap();
     let error = refused(desk.answer(&run, "ask", &no));
     assert!(matches!(error, DeskError::StepEnded { .. }), "{error}");
+}
+
+/// What asks looks now and then whether somebody has answered: to those who watch it asks all the time.
+#[test]
+fn a_step_asks_also_while_it_looks_for_the_answer() {
+    let scene = Scene::new();
+    let file = scene.write("asks.yaml", ASKS);
+    let run = scene.leave(&file, waits).to_string();
+    let mut view = scene.desk().show(&run).unwrap();
+    let asking = |view: &RunView| {
+        let standing = view.standing(&BTreeMap::new());
+        let asking = standing.steps.into_iter().filter(|step| step.asks);
+        asking.map(|step| (step.name, step.waits)).collect::<Vec<_>>()
+    };
+    let waits = Some("waits for approval: now?".to_owned());
+    assert_eq!(asking(&view), [("ask".to_owned(), waits.clone())]);
+    let task = &mut view.detail.tasks[0];
+    (task.state, task.reason) = (TaskState::Running, Reason::Ordinary);
+    assert_eq!(asking(&view), [("ask".to_owned(), waits)]);
+    view.detail.tasks[0].state = TaskState::Succeeded;
+    assert_eq!(asking(&view), []);
 }
 
 #[test]

@@ -31,38 +31,47 @@ impl LocalDesk {
             Some(name) if summary.is_live => self.expectations(name)?,
             _ => BTreeMap::new(),
         };
-        Ok(Standing {
-            version: None,
-            run_id: summary.id.to_string(),
-            flow: summary.name.clone(),
-            state: view.state(),
-            why: view.waits_for(),
-            accepted_at: summary.accepted_at,
-            ended_at: summary.ended_at,
-            steps: view.standings(&expected),
-        })
+        Ok(view.standing(&expected))
     }
 }
 
 impl RunView {
+    /// How it stands, step by step, with how long steps will take as far as that is known.
+    #[must_use]
+    pub fn standing(&self, expected: &BTreeMap<String, Duration>) -> Standing {
+        let summary = &self.detail.summary;
+        Standing {
+            version: None,
+            run_id: summary.id.to_string(),
+            flow: summary.name.clone(),
+            state: self.state(),
+            why: self.waits_for(),
+            accepted_at: summary.accepted_at,
+            ended_at: summary.ended_at,
+            steps: self.standings(expected),
+        }
+    }
+
     fn standings(&self, expected: &BTreeMap<String, Duration>) -> Vec<StepStanding> {
         let mut elements = self.elements();
         let steps: Vec<StepView<'_>> = self.all();
         let standing = |step: &StepView<'_>| StepStanding {
             element: elements.remove(&step.task.name),
-            ..self.standing(step, expected.get(&step.task.name).copied())
+            ..self.step_standing(step, expected.get(&step.task.name).copied())
         };
         steps.iter().map(standing).collect()
     }
 
-    fn standing(&self, step: &StepView<'_>, expected: Option<Duration>) -> StepStanding {
+    fn step_standing(&self, step: &StepView<'_>, expected: Option<Duration>) -> StepStanding {
         let StepView { task, attempts, is_tolerated, timeout } = step;
         let definition = &*self.definition;
         let state = step_state(task.state);
         let (started_at, ended_at) = self.times_of(task);
         let newest = self.results.get(&task.index).and_then(|result| result.newest.as_ref());
+        // Whoever asks does so also while it looks whether somebody has answered.
+        let asks = self.has_asked(task);
         // A look that found that it is not time yet is no failure.
-        let is_waiting = task.reason == Reason::Postponed && !state.has_ended();
+        let is_waiting = asks || task.reason == Reason::Postponed && !state.has_ended();
         let retry_at = task.until.filter(|_| task.state == TaskState::Delayed && !is_waiting);
         let waits = is_waiting.then(|| definition.waits_for(&task.name)).flatten();
         let has_gone_wrong = state.has_ended() && state != StepState::Succeeded;
@@ -83,8 +92,8 @@ impl RunView {
             error: error.filter(|_| has_gone_wrong || retry_at.is_some()),
             tail: newest.filter(|_| has_gone_wrong).map(tail_of).unwrap_or_default(),
             tolerated: *is_tolerated || definition.tolerates(&task.name),
-            asks: waits.is_some() && definition.asks(&task.name),
-            wants_code: waits.is_some() && definition.wants_code(&task.name),
+            asks,
+            wants_code: asks && definition.wants_code(&task.name),
             waits: waits.or_else(|| is_waiting.then(|| "waits".to_owned())),
         }
     }
