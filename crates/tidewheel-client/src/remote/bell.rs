@@ -63,11 +63,47 @@ pub(super) async fn ring(desk: Arc<RemoteDesk>, run: Option<String>, bell: Arc<N
                         bell.notify_one();
                     }
                 }
+                // It tells nothing more: whoever looks finds out why.
+                bell.notify_one();
             }
             // It tells nothing, or not to us.
             Err(DeskError::Server { status, .. }) if status < 500 => return,
             Err(_) => {}
         }
         sleep(AGAIN).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test")]
+
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::remote::ServerAddress;
+
+    /// A server that dies tells nobody. Who listens to it looks at once, and not when it has been silent for long.
+    #[tokio::test]
+    async fn a_server_that_is_gone_rings_once_more() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let (die, death) = mpsc::channel::<()>();
+        let server = std::thread::spawn(move || {
+            let (mut connection, _) = listener.accept().unwrap();
+            drop(listener);
+            assert!(connection.read(&mut [0; 1024]).unwrap() > 0);
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+            connection.write_all(head.as_bytes()).unwrap();
+            death.recv().unwrap();
+        });
+        let desk = RemoteDesk::new(&ServerAddress::Url(address), None).unwrap();
+        let bell = Bell::of(Arc::new(desk));
+        bell.rung().await;
+        die.send(()).unwrap();
+        bell.rung().await;
+        server.join().unwrap();
     }
 }
