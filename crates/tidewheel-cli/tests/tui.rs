@@ -162,7 +162,7 @@ fn one_step_of_a_run_is_left_out() {
     tmux.keys(&["y"]);
     // Nobody lets the step end: it is ended, and what needs it is never begun.
     let _ = running.output();
-    tmux.wait_for("⊘ next");
+    tmux.wait_for("– next");
     assert!(!scratch.path("next").exists());
     tmux.keys(&["q"]);
     tmux.wait_for("left with 0");

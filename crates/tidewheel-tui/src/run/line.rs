@@ -162,8 +162,9 @@ pub struct Signs {
 pub static UNICODE: Signs = Signs {
     succeeded: "✓",
     failed: "✗",
-    skipped: "⊘",
-    cancelled: "–",
+    // These two as in drawings of what waits for what, and on the page.
+    skipped: "–",
+    cancelled: "⊘",
     unknown: "?",
     blocked: "·",
     ready: "○",
@@ -183,8 +184,8 @@ pub static UNICODE: Signs = Signs {
 pub static ASCII: Signs = Signs {
     succeeded: "+",
     failed: "x",
-    skipped: "/",
-    cancelled: "-",
+    skipped: "-",
+    cancelled: "/",
     unknown: "?",
     blocked: ".",
     ready: "o",
