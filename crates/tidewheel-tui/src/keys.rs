@@ -103,7 +103,7 @@ const BUT_LOG: &[Screen] =
 
 /// The keys of `tidewheel run` (p r q a w f l) mean the same here.
 pub const BINDINGS: &[Binding] = bindings! {
-    Open "Enter" [(N, KeyCode::Enter), (N, KeyCode::Right)] "open" "open what is selected" &[S::Overview, S::Runs, S::Run, S::Queues, S::Schedules], true;
+    Open "Enter" [(N, KeyCode::Enter), (N, KeyCode::Right)] "open" "open what is selected" &[S::Overview, S::Runs, S::Run, S::Queues, S::Schedules, S::Schedule], true;
     Back "Esc" [(N, KeyCode::Esc), (N, KeyCode::Left), (N, KeyCode::Backspace)] "back" "go back, or show all again" BUT_LOG, true;
     Back "Esc" [(N, KeyCode::Esc), (N, KeyCode::Backspace)] "back" "go back" &[S::Log], true;
     Views "Tab" [(N, KeyCode::Tab), letter('v')] "view" "steps, graph, time; details, log" &[S::Run, S::Step, S::Log], true;
@@ -119,8 +119,8 @@ pub const BINDINGS: &[Binding] = bindings! {
     Reject ":reject" [] "reject" "say no to a step that asks" &[S::Log], false;
     Start "s" [letter('s')] "start" "start the flow" &[S::Overview, S::Runs], true;
     Priority "+" [letter('+')] "priority" "another priority, once its order is shown" &[S::Queues], true;
-    Fire "!" [letter('!')] "fire" "run the schedule now" &[S::Schedules, S::Schedule], true;
-    Backfill "b" [letter('b')] "backfill" "fire instants of the past" &[S::Schedules, S::Schedule], true;
+    Fire "!" [letter('!')] "fire" "run the schedule now" &[S::Overview, S::Schedules, S::Schedule], true;
+    Backfill "b" [letter('b')] "backfill" "fire instants of the past" &[S::Overview, S::Schedules, S::Schedule], true;
     All "a" [letter('a')] "all" "all steps" &[S::Run], false;
     Window "w" [letter('w')] "window" "the steps that matter now" &[S::Run], false;
     Failed "f" [letter('f')] "failed" "failed steps" &[S::Run], true;

@@ -5,7 +5,8 @@
 use jiff::tz::TimeZone;
 use tidewheel::Timestamp;
 use tidewheel_client::api::{
-    Glance, Ledger, LimitList, QueueList, RunList, ScheduleList, Upcoming, WaitingLine,
+    Glance, Ledger, LedgerFate, LedgerLine, LimitList, QueueList, RunList, ScheduleList, Upcoming,
+    WaitingLine,
 };
 
 use super::form::Form;
@@ -348,12 +349,28 @@ impl Model {
     #[must_use]
     pub fn shown_ledger(&self) -> Vec<usize> {
         let all = self.schedule.iter().flat_map(|(_, ledger)| &ledger.firings).enumerate();
-        all.map(|(place, _)| place).collect()
+        let words = |it: &LedgerLine| {
+            let (run, why) = (it.run_id.as_deref(), it.why.as_deref());
+            let (run, why) = (run.unwrap_or_default(), why.unwrap_or_default());
+            format!("{} {} {run} {why}", ledger_word(it), it.origin)
+        };
+        all.filter(|(_, it)| self.ledger_list.takes(&words(it))).map(|(place, _)| place).collect()
     }
 
     /// Says something in passing.
     pub fn say(&mut self, tone: Tone, text: impl Into<String>) {
         let until = self.now.after(std::time::Duration::from_secs(6));
         self.note = Some(Note { text: text.into(), tone, until });
+    }
+}
+
+/// What became of an instant, in a word.
+#[must_use]
+pub fn ledger_word(it: &LedgerLine) -> &'static str {
+    match (it.fate, it.state) {
+        (LedgerFate::Ran, Some(state)) => state.word(),
+        (LedgerFate::Ran, None) => "ran",
+        (LedgerFate::Skipped, _) => "skipped",
+        (LedgerFate::NotMade, _) => "not made",
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! What they do with it is in [`crate::update`].
 
-use tidewheel_client::api::{RunState, ScheduleWord, WaitingStep};
+use tidewheel_client::api::{RunState, ScheduleLine, ScheduleWord, WaitingStep};
 
 use super::app::{Model, Screen};
 use super::overview::{Row, rows};
@@ -44,8 +44,9 @@ impl Model {
                 })
             }
             Screen::Schedule => {
-                let (_, ledger) = self.schedule.as_ref()?;
-                ledger.firings.get(self.ledger_list.cursor)?.run_id.as_deref()
+                let ((_, ledger), shown) = (self.schedule.as_ref()?, self.shown_ledger());
+                let cursor = self.ledger_list.cursor.min(shown.len().saturating_sub(1));
+                ledger.firings.get(*shown.get(cursor)?)?.run_id.as_deref()
             }
             Screen::Schedules => None,
         }
@@ -121,6 +122,7 @@ impl Model {
     pub fn named_schedule(&self) -> Option<&str> {
         match self.screen() {
             Screen::Schedule => Some(&self.schedule_name),
+            Screen::Overview => Some(&self.late()?.name),
             Screen::Schedules => {
                 let shown = self.shown_schedules();
                 let place = self.schedules_list.cursor.min(shown.len().saturating_sub(1));
@@ -130,9 +132,18 @@ impl Model {
         }
     }
 
+    /// The schedule of the selected row of the first screen, if that is one that is late.
+    fn late(&self) -> Option<&ScheduleLine> {
+        let Some(Row::Late(place)) = self.row() else { return None };
+        self.glance.as_ref()?.late.get(place)
+    }
+
     /// How it stands, as far as that is known.
     #[must_use]
     pub fn schedule_state(&self) -> Option<ScheduleWord> {
+        if self.screen() == Screen::Overview {
+            return Some(self.late()?.state);
+        }
         let (name, all) = (self.named_schedule()?, self.schedules.as_ref()?);
         all.schedules.iter().find(|it| it.name == name).map(|it| it.state)
     }

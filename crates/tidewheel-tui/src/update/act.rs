@@ -201,11 +201,13 @@ fn open(model: &mut Model) {
             },
             None => {}
         },
-        _ => {
-            if let Some(run) = model.run().map(str::to_owned) {
-                model.watch(&run);
+        screen => match model.run().map(str::to_owned) {
+            Some(run) => model.watch(&run),
+            None if screen == Screen::Schedule && model.list().is_some_and(|it| it.1 > 0) => {
+                model.say(Tone::Doubtful, "no run was made for this instant");
             }
-        }
+            None => {}
+        },
     }
     model.is_stale = true;
     model.ask_at = model.now;

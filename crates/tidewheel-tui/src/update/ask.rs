@@ -29,6 +29,9 @@ const NAMES_MAX: usize = 8;
 /// Columns that a question has on a terminal of 80.
 const QUESTION: usize = 76;
 
+/// Why no instants are fired.
+const NO_SCHEDULE: &str = "select the schedule that is to fire";
+
 /// Columns of a step in a question that has its run as well.
 const STEP: usize = 24;
 
@@ -288,14 +291,17 @@ pub(super) fn ask_to_raise(model: &mut Model, raised: Raised, preview: &OrderPre
 }
 
 pub(super) fn ask_to_fire(model: &mut Model) {
-    let Some(schedule) = model.named_schedule().map(str::to_owned) else { return };
+    let Some(schedule) = model.named_schedule().map(str::to_owned) else {
+        return model.say(Tone::Doubtful, NO_SCHEDULE);
+    };
     let question = format!("Run {} now?", name(&schedule));
     model.dialog = Some(Dialog::of(question, "run it", Wish::Fire(schedule)));
 }
 
 pub(super) fn backfill(model: &mut Model) {
-    if let Some(schedule) = model.named_schedule().map(str::to_owned) {
-        model.form = Some(Form::backfill(schedule));
+    match model.named_schedule().map(str::to_owned) {
+        Some(schedule) => model.form = Some(Form::backfill(schedule)),
+        None => model.say(Tone::Doubtful, NO_SCHEDULE),
     }
 }
 

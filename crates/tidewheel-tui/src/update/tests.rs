@@ -440,6 +440,32 @@ fn a_flow_without_params_is_asked_about() {
 }
 
 #[test]
+fn instants_of_a_schedule_are_found_and_lead_to_their_runs() {
+    let mut model = model();
+    press(&mut model, '4');
+    answer(&mut model, Question::Schedules, Answer::Schedules(schedules()));
+    key(&mut model, KeyCode::Enter);
+    let question = model.question().unwrap();
+    answer(&mut model, question, Answer::Schedule(Box::new(upcoming())));
+    assert_eq!(model.shown_ledger().len(), 3);
+    press(&mut model, '/');
+    "skipped".chars().for_each(|letter| drop(press(&mut model, letter)));
+    key(&mut model, KeyCode::Enter);
+    assert_eq!(model.shown_ledger(), [2]);
+    key(&mut model, KeyCode::Enter);
+    assert_eq!(model.screen(), Screen::Schedule);
+    assert_eq!(model.note.as_ref().unwrap().text, "no run was made for this instant");
+    key(&mut model, KeyCode::Esc);
+    press(&mut model, 'g');
+    key(&mut model, KeyCode::Enter);
+    assert_eq!(model.screen(), Screen::Run);
+    let run = upcoming().1.firings[0].run_id.clone();
+    assert_eq!(Some(model.watched.as_ref().unwrap().run.clone()), run);
+    key(&mut model, KeyCode::Esc);
+    assert_eq!(model.screen(), Screen::Schedule);
+}
+
+#[test]
 fn schedules_are_paused_resumed_and_run_now() {
     let mut model = model();
     press(&mut model, '4');
@@ -702,4 +728,23 @@ fn a_status_page_can_only_be_looked_at() {
         assert!(model.dialog.is_none() && model.note.take().is_some(), "{letter}");
     }
     assert_eq!(model.screen(), Screen::Run);
+}
+
+#[test]
+fn a_schedule_that_is_late_is_steered_where_that_is_told() {
+    let mut model = model();
+    answer(&mut model, Question::Glance, Answer::Glance(Box::new(glance())));
+    for letter in ['!', 'b'] {
+        assert_eq!(press(&mut model, letter), []);
+        let note = model.note.take().unwrap().text;
+        assert_eq!(note, "select the schedule that is to fire");
+    }
+    key(&mut model, KeyCode::Down);
+    key(&mut model, KeyCode::Down);
+    let late = glance().late[0].name.clone();
+    assert_eq!(press(&mut model, 'p'), [Effect::Do(Wish::PauseSchedule(late.clone()))]);
+    press(&mut model, '!');
+    assert_eq!(press(&mut model, 'y'), [Effect::Do(Wish::Fire(late))]);
+    press(&mut model, 'b');
+    assert!(model.form.take().unwrap().title.contains("hourly-sync"));
 }

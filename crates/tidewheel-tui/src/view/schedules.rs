@@ -9,7 +9,7 @@ use tidewheel_client::text::{name, sentence, short_id};
 use super::overview::waiting;
 use super::paper::Paper;
 use super::words::{away, clock, column, heading, ruled, run_mark};
-use crate::model::Model;
+use crate::model::{Model, ledger_word};
 use crate::run::{Line, Tone};
 
 pub(super) fn draw_all(model: &Model, paper: &mut Paper<'_>, area: Rect) {
@@ -73,16 +73,17 @@ pub(super) fn draw_one(model: &Model, paper: &mut Paper<'_>, area: Rect) {
     }
     lines.push((None, Line::new()));
     lines.push((None, heading("BEFORE", width)));
-    for (row, it) in ledger.firings.iter().enumerate() {
+    let shown = model.shown_ledger();
+    for (row, it) in shown.iter().map(|place| &ledger.firings[*place]).enumerate() {
         let mut line = Line::new().with(Tone::Plain, "  ");
         column(&mut line, Tone::Plain, &clock(model, it.nominal), 14, signs);
-        let (word, tone) = match (it.fate, it.state) {
-            (LedgerFate::Ran, Some(state)) => (state.word(), run_mark(state, signs).1),
-            (LedgerFate::Ran, None) => ("ran", Tone::Plain),
-            (LedgerFate::Skipped, _) => ("skipped", Tone::Doubtful),
-            (LedgerFate::NotMade, _) => ("not made", Tone::Bad),
+        let tone = match (it.fate, it.state) {
+            (LedgerFate::Ran, Some(state)) => run_mark(state, signs).1,
+            (LedgerFate::Ran, None) => Tone::Plain,
+            (LedgerFate::Skipped, _) => Tone::Doubtful,
+            (LedgerFate::NotMade, _) => Tone::Bad,
         };
-        column(&mut line, tone, word, 11, signs);
+        column(&mut line, tone, ledger_word(it), 11, signs);
         let run = it.run_id.as_deref().map(short_id).unwrap_or_default();
         column(&mut line, Tone::Faint, &run, 13, signs);
         let many = if it.count > 1 { format!("{} instants  ", it.count) } else { String::new() };
@@ -90,7 +91,7 @@ pub(super) fn draw_one(model: &Model, paper: &mut Paper<'_>, area: Rect) {
         line.push_cut(Tone::Plain, &format!("{many}{}  {why}", sentence(&it.origin)), width, signs);
         lines.push((Some(row), line));
     }
-    let selected = model.ledger_list.cursor.min(ledger.firings.len().saturating_sub(1));
+    let selected = model.ledger_list.cursor.min(shown.len().saturating_sub(1));
     let at = lines.iter().position(|(row, _)| *row == Some(selected)).unwrap_or_default();
     let window = crate::model::List::at(at);
     let window = window.window(lines.len(), usize::from(area.height));
