@@ -2,6 +2,8 @@
 //!
 //! Each screen that has more than a list has a file of its own beside this one.
 
+use std::time::Duration;
+
 use jiff::tz::TimeZone;
 use tidewheel::Timestamp;
 use tidewheel_client::api::{
@@ -17,6 +19,12 @@ use super::reading::Reading;
 use super::watched::Watched;
 use crate::message::{Effect, Question, Wish};
 use crate::run::Tone;
+
+/// Questions about what is shown beside what is looked at.
+pub const BESIDE: u8 = 2;
+
+/// What is looked at is asked for first, and what is beside it so much later.
+const BESIDE_LATER: Duration = Duration::from_secs(1);
 
 /// What is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -131,6 +139,12 @@ pub struct Model {
     pub is_stale: bool,
     /// Before this nothing is asked again: who is asked for much needs their time.
     pub ask_at: Timestamp,
+    /// Whether what is shown beside it may have changed.
+    pub is_beside_stale: bool,
+    /// How many questions about that are left of a round of them.
+    pub beside: u8,
+    /// Before this there is no other round: it is shown in passing.
+    pub beside_at: Timestamp,
     /// Runs that this process carries out.
     pub own: Vec<String>,
     /// How many of those are over.
@@ -247,6 +261,9 @@ impl Model {
             asking: None,
             is_stale: true,
             ask_at: now,
+            is_beside_stale: true,
+            beside: 0,
+            beside_at: now,
             own: Vec::new(),
             over: 0,
             urgency: 0,
@@ -285,6 +302,27 @@ impl Model {
             Screen::Schedules => Question::Schedules,
             Screen::Schedule => Question::Schedule(self.schedule_name.clone()),
         })
+    }
+
+    /// What is to be asked about what is shown beside what is looked at, of which there are two questions: how many run, fail,
+    /// are late and ask, and how the run of a step stands.
+    #[must_use]
+    pub fn question_beside(&self, number: u8) -> Option<Question> {
+        let screen = self.screen();
+        if number == 0 {
+            let is_elsewhere = self.attached == Attached::Desk && screen != Screen::Overview;
+            return is_elsewhere.then_some(Question::Glance);
+        }
+        let watched = self.watched.as_ref();
+        let watched = watched.filter(|_| matches!(screen, Screen::Step | Screen::Log))?;
+        Some(Question::Run(watched.run.clone()))
+    }
+
+    /// Wants what is looked at now to be asked for at once.
+    pub fn want_now(&mut self) {
+        self.is_stale = true;
+        self.ask_at = self.now;
+        self.beside_at = self.beside_at.max(self.now.after(BESIDE_LATER));
     }
 
     /// What is to be asked of the run that is looked at: when steps were tried, once that matters, else how it stands.
@@ -359,7 +397,7 @@ impl Model {
 
     /// Says something in passing.
     pub fn say(&mut self, tone: Tone, text: impl Into<String>) {
-        let until = self.now.after(std::time::Duration::from_secs(6));
+        let until = self.now.after(Duration::from_secs(6));
         self.note = Some(Note { text: text.into(), tone, until });
     }
 }

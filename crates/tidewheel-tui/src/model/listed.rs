@@ -27,8 +27,7 @@ impl Model {
     pub fn mean_runs(&mut self) {
         self.runs_meant = self.runs_typed();
         if self.runs_of != self.runs_meant {
-            self.is_stale = true;
-            self.ask_at = self.now;
+            self.want_now();
         }
     }
 

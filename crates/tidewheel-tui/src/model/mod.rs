@@ -14,7 +14,7 @@ mod selected;
 mod tried;
 mod watched;
 
-pub use app::{Attached, Dialog, Model, Note, Prompt, Screen, ledger_word};
+pub use app::{Attached, BESIDE, Dialog, Model, Note, Prompt, Screen, ledger_word};
 pub use form::{Field, Form};
 pub use list::{Doubt, List};
 pub use listed::RunsOf;

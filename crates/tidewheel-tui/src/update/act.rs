@@ -121,8 +121,7 @@ fn doubt(model: &mut Model, action: Action) -> Option<&'static str> {
 fn come(model: &mut Model) {
     let screen = model.screen();
     model.list_of(screen).into_iter().for_each(|list| list.doubt = None);
-    model.is_stale = true;
-    model.ask_at = model.now;
+    model.want_now();
 }
 
 fn page(model: &Model) -> isize {
@@ -209,8 +208,7 @@ fn open(model: &mut Model) {
             None => {}
         },
     }
-    model.is_stale = true;
-    model.ask_at = model.now;
+    model.want_now();
 }
 
 fn open_schedule(model: &mut Model, name: String) {

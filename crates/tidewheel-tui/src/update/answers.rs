@@ -9,7 +9,7 @@ use tidewheel_client::text::sentence;
 use super::ask::{answer_if_asked, ask_again, ask_to_backfill, ask_to_raise, ask_to_start};
 use super::update::{redraw, refused, stale_if_untold};
 use crate::message::{Answer, Question};
-use crate::model::{Model, Screen};
+use crate::model::{BESIDE, Model, Screen};
 
 /// Questions are at least so far apart.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -31,21 +31,28 @@ pub(super) fn answered(
     if model.asking.as_ref() == Some(question) {
         model.asking = None;
     }
+    let is_asked = model.question().as_ref() == Some(question);
+    let is_beside =
+        (0..BESIDE).any(|number| model.question_beside(number).as_ref() == Some(question));
     // Whoever has much to tell is not asked all the time.
     model.ask_at = model.now.after(PAUSE.max(took * 3));
     let answer = match answer {
         Ok(answer) => answer,
         Err(why) => {
-            model.trouble = Some(sentence(&why));
+            // What is looked at is asked for next, and has the same trouble.
+            if is_asked || !is_beside {
+                model.trouble = Some(sentence(&why));
+            }
             model.ask_at = model.now.after(PAUSE_AFTER_TROUBLE);
             model.is_stale = true;
             return;
         }
     };
-    model.trouble = None;
-    let is_asked = model.question().as_ref() == Some(question);
+    if is_asked {
+        model.trouble = None;
+    }
     // What is looked at has become something else meanwhile.
-    model.is_stale |= !is_asked;
+    model.is_stale |= !is_asked && !is_beside;
     let changed = match question {
         Question::Glance => Screen::Overview,
         Question::Runs { .. } => Screen::Runs,

@@ -10,7 +10,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tidewheel::Timestamp;
 use tidewheel_client::api::{
     BackfillWish, FlowDetail, LogLines, LogStream, OneTimeCode, OrderLine, OrderPreview, Preview,
-    RunList, Standing, StateWish, StepState, WaitingLine,
+    RunList, RunState, Standing, StateWish, StepState, WaitingLine,
 };
 
 use super::{next_tick, update};
@@ -94,6 +94,53 @@ fn nothing_is_asked_while_nothing_changes() {
     assert_eq!(update(&mut model, after(60), Message::Tick), []);
     model.glance.as_mut().unwrap().now.clear();
     assert!(next_tick(&model) >= Duration::from_secs(10), "and nothing is drawn all the time");
+}
+
+#[test]
+fn what_stands_beside_a_screen_is_brought_up_to_date_now_and_then() {
+    let mut model = at_run();
+    key(&mut model, KeyCode::Enter);
+    let step = model.question().unwrap();
+    let tick = |model: &mut Model, seconds| update(model, after(seconds), Message::Tick);
+    answer(&mut model, step.clone(), Answer::Step(Box::default()));
+    // How the run stands, of which the step is, and how many fail in all.
+    let run = Question::Run(model.watched.as_ref().unwrap().run.clone());
+    assert_eq!(tick(&mut model, 2), [Effect::Ask(run.clone())]);
+    let over = Standing { state: RunState::Failed, ended_at: Some(NOW), ..standing() };
+    answer(&mut model, run.clone(), Answer::Run(Box::new(over)));
+    assert_eq!(model.run_state(), Some(RunState::Failed));
+    assert_eq!(tick(&mut model, 3), [Effect::Ask(Question::Glance)]);
+    answer(&mut model, Question::Glance, Answer::Glance(Box::new(glance())));
+    assert_eq!(tick(&mut model, 60), [], "nothing has changed");
+    assert!(next_tick(&model) >= Duration::from_secs(10));
+    // However often something does, what is looked at comes first, and the others have their turn.
+    let mut asked = Vec::new();
+    for seconds in 61..73 {
+        update(&mut model, after(seconds), Message::Changed);
+        let Some(question) = model.asking.clone() else { continue };
+        let told = match &question {
+            Question::Run(_) => Answer::Run(Box::new(standing())),
+            Question::Glance => Answer::Glance(Box::new(glance())),
+            _ => Answer::Step(Box::default()),
+        };
+        answer(&mut model, question.clone(), told);
+        asked.push(question);
+    }
+    let count = |question: &Question| asked.iter().filter(|it| *it == question).count();
+    assert!(count(&step) >= 6 && (2..=4).contains(&count(&run)), "{asked:?}");
+    assert_eq!(count(&Question::Glance), count(&run));
+}
+
+#[test]
+fn trouble_with_what_stands_beside_a_screen_is_not_that_of_the_screen() {
+    let mut model = at_run();
+    model.want_now();
+    let run = Question::Run(model.watched.as_ref().unwrap().run.clone());
+    answer(&mut model, run.clone(), Answer::Run(Box::new(standing())));
+    let refused = Message::Answered(Question::Glance, Err("no".to_owned()), Duration::ZERO);
+    update(&mut model, NOW, refused);
+    assert_eq!(model.trouble, None);
+    assert_eq!(update(&mut model, after(3), Message::Tick), [Effect::Ask(Question::Glance)]);
 }
 
 #[test]

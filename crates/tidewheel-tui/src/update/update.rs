@@ -13,11 +13,14 @@ use super::answers::answered;
 use super::keyboard::{key, pasted};
 use crate::keys::Action;
 use crate::message::{Effect, Hit, Message, Mouse, Question, Refused, Said};
-use crate::model::{Dialog, Model, Screen};
+use crate::model::{BESIDE, Dialog, Model, Screen};
 use crate::run::Tone;
 
 /// Rows that a turn of the wheel moves.
 const WHEEL: isize = 3;
+
+/// How often what is shown beside what is looked at is brought up to date at most.
+const BESIDE_EVERY: Duration = Duration::from_secs(5);
 
 /// How often times are brought up to date while something runs, and where nothing does.
 const TICK: Duration = Duration::from_secs(1);
@@ -43,6 +46,7 @@ pub fn update(model: &mut Model, now: Timestamp, message: Message) -> Vec<Effect
         Message::Tick => Vec::new(),
         Message::Changed => {
             model.is_stale = true;
+            model.is_beside_stale = true;
             Vec::new()
         }
         Message::Answered(question, answer, took) => {
@@ -78,7 +82,7 @@ fn done(model: &mut Model, done: Result<Said, Refused>) -> Vec<Effect> {
             if let Some(run) = run {
                 model.screens.truncate(1);
                 model.watch(&run);
-                model.ask_at = model.now;
+                model.want_now();
             }
         }
         Err(Refused { why, anew }) => {
@@ -100,22 +104,50 @@ pub(super) fn refused(model: &mut Model, why: &str) {
     }
 }
 
-/// Asks for what is looked at, if it may have changed and nobody is asked already.
+/// Asks for what is looked at or beside it, if that may have changed and nobody is asked already.
 fn ask(model: &mut Model) -> Option<Effect> {
-    if !model.is_stale || model.asking.is_some() || model.now < model.ask_at {
+    if model.asking.is_some() || model.now < model.ask_at {
         return None;
     }
-    let question = model.question()?;
-    model.is_stale = false;
+    let question = beside(model).or_else(|| {
+        let question = model.question().filter(|_| model.is_stale)?;
+        model.is_stale = false;
+        Some(question)
+    })?;
     model.asking = Some(question.clone());
     Some(Effect::Ask(question))
+}
+
+/// What is beside what is looked at has its turn now and then, however often that changes.
+fn beside(model: &mut Model) -> Option<Question> {
+    if model.now < model.beside_at {
+        return None;
+    }
+    if model.beside == 0 && model.is_beside_stale {
+        (model.beside, model.is_beside_stale) = (BESIDE, false);
+    }
+    while model.beside > 0 {
+        model.beside -= 1;
+        let question = model.question_beside(model.beside);
+        if model.beside == 0 {
+            model.beside_at = model.now.after(BESIDE_EVERY);
+        }
+        if question.is_some() {
+            return question;
+        }
+    }
+    None
 }
 
 /// How long nothing needs to be done by itself.
 #[must_use]
 pub fn next_tick(model: &Model) -> Duration {
-    let waits = model.is_stale && model.asking.is_none();
-    let to_ask = waits.then(|| model.ask_at.since(model.now).max(Duration::from_millis(10)));
+    let until = |at: Timestamp| at.since(model.now).max(Duration::from_millis(10));
+    let to_ask = (model.is_stale && model.asking.is_none()).then(|| until(model.ask_at));
+    let round = if model.is_beside_stale { BESIDE } else { model.beside };
+    let has_beside = (0..round).any(|number| model.question_beside(number).is_some());
+    let beside =
+        (has_beside && model.asking.is_none()).then(|| until(model.beside_at.max(model.ask_at)));
     let note = model.note.as_ref().map(|note| note.until.since(model.now));
     let is_moving = match model.screen() {
         Screen::Run | Screen::Step | Screen::Log => {
@@ -126,7 +158,7 @@ pub fn next_tick(model: &Model) -> Duration {
         _ => false,
     };
     let tick = if is_moving { TICK } else { TICK_IDLE };
-    [to_ask, note].into_iter().flatten().fold(tick, Duration::min)
+    [to_ask, beside, note].into_iter().flatten().fold(tick, Duration::min)
 }
 
 /// Has it asked when steps were tried, where that is shown and not known.
