@@ -10,6 +10,7 @@ use super::ask::{answer_if_asked, ask_again, ask_to_backfill, ask_to_raise, ask_
 use super::update::{redraw, refused, stale_if_untold};
 use crate::message::{Answer, Question};
 use crate::model::{BESIDE, Model, Screen};
+use crate::run::Tone;
 
 /// Questions are at least so far apart.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -111,6 +112,15 @@ fn take_in(model: &mut Model, question: &Question, answer: Answer, is_asked: boo
 /// What is answered before something is done, which is not what is looked at.
 fn beforehand(model: &mut Model, question: &Question, answer: Result<Answer, String>) {
     match (question, answer) {
+        // Whoever has left the form does not want it any more.
+        (Question::Backfill(..), _) if model.form.is_none() => {}
+        (Question::Backfill(_, wish), Ok(Answer::Backfill(instants))) => {
+            ask_to_backfill(model, wish.clone(), &instants);
+        }
+        (Question::Backfill(..), Err(why)) => refused(model, &why),
+        _ if is_busy(model) => {
+            model.say(Tone::Doubtful, "something else was asked by then; press the key again");
+        }
         (Question::Flow(_), Ok(Answer::Flow(flow))) => ask_to_start(model, &flow),
         (Question::Asks { run, step, approved }, Ok(Answer::Run(standing))) => {
             answer_if_asked(model, run, step, *approved, &standing);
@@ -121,14 +131,14 @@ fn beforehand(model: &mut Model, question: &Question, answer: Result<Answer, Str
         (Question::Order(raised), Ok(Answer::Order(preview))) => {
             ask_to_raise(model, raised.clone(), &preview);
         }
-        // Whoever has left the form does not want it any more.
-        (Question::Backfill(..), _) if model.form.is_none() => {}
-        (Question::Backfill(_, wish), Ok(Answer::Backfill(instants))) => {
-            ask_to_backfill(model, wish.clone(), &instants);
-        }
         (_, Err(why)) => refused(model, &why),
         _ => {}
     }
+}
+
+/// Whether something else is typed or asked by now: its next key must not be taken for an answer to this.
+fn is_busy(model: &Model) -> bool {
+    model.dialog.is_some() || model.form.is_some() || model.prompt.is_some()
 }
 
 /// What is answered about the step that is looked at.

@@ -288,6 +288,23 @@ fn a_retry_does_what_was_shown_and_is_shown_anew_if_that_would_be_something_else
     assert_eq!(press(&mut model, 'y'), [second], "what was shown last");
 }
 
+#[test]
+fn what_is_found_out_late_takes_no_key_from_what_is_typed_or_asked_by_then() {
+    for first in ['/', 'x'] {
+        let mut model = at_run();
+        let [Effect::Ask(question)] = &press(&mut model, 't')[..] else { panic!("it asks") };
+        press(&mut model, first);
+        let (prompt, dialog) = (model.prompt.clone(), model.dialog.clone());
+        answer(&mut model, question.clone(), Answer::Preview(Box::new(preview(2))));
+        assert_eq!((model.prompt.clone(), model.dialog.clone()), (prompt, dialog));
+        assert!(model.note.as_ref().unwrap().text.ends_with("press the key again"));
+        // The yes is one to what is asked, or a letter.
+        let run = model.watched.as_ref().unwrap().run.clone();
+        let cancelled = vec![Effect::Do(Wish::Cancel(run))];
+        assert_eq!(press(&mut model, 'y'), if first == 'x' { cancelled } else { Vec::new() });
+    }
+}
+
 /// The order if `mail` went first.
 fn order(line: &WaitingLine) -> OrderPreview {
     let lines: Vec<OrderLine> = line
