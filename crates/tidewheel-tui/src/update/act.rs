@@ -236,12 +236,10 @@ fn views(model: &mut Model) {
             });
             stale_if_untold(model);
         }
-        Screen::Step | Screen::Log => {
-            if let Some(reading) = &mut model.reading {
-                reading.is_log = !reading.is_log;
-            }
-            model.is_stale = true;
-            model.ask_at = model.now;
+        Screen::Step => show_log(model),
+        Screen::Log => {
+            model.reading.iter_mut().for_each(|reading| reading.is_log = false);
+            model.want_now();
         }
         _ => {}
     }
@@ -259,24 +257,27 @@ fn part(model: &mut Model, part: Part) {
 }
 
 fn log(model: &mut Model) {
+    if model.screen() == Screen::Run && model.attached == Attached::Desk {
+        open(model);
+    }
+    show_log(model);
+}
+
+/// Looks at what the step wrote, if that can be looked at.
+pub(super) fn show_log(model: &mut Model) {
     if model.attached == Attached::Page {
         return model.say(Tone::Doubtful, "a status page has no logs");
     }
-    if model.screen() == Screen::Run {
-        open(model);
-    }
-    if let Some(reading) = &mut model.reading {
-        reading.is_log = true;
-    }
-    model.is_stale = true;
-    model.ask_at = model.now;
+    model.reading.iter_mut().for_each(|reading| reading.is_log = true);
+    model.want_now();
 }
 
+/// Whoever is not at the log yet wants its end.
 fn follow(model: &mut Model) {
+    let is_there = model.screen() == Screen::Log;
     if let Some(reading) = &mut model.reading {
-        reading.is_log = true;
-        reading.log.is_following = !reading.log.is_following;
-        model.is_stale = true;
+        reading.log.is_following = !(is_there && reading.log.is_following);
+        show_log(model);
     }
 }
 

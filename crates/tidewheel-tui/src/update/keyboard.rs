@@ -5,7 +5,7 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tidewheel_client::text::harmless;
 
-use super::act::{act, end_own};
+use super::act::{act, end_own, show_log};
 use super::form;
 use crate::keys;
 use crate::message::Effect;
@@ -154,9 +154,7 @@ fn entered(model: &mut Model) -> Vec<Effect> {
         Some(Prompt::Search(text)) => {
             if is_of_step(model) {
                 filter(model, &text);
-                if let Some(reading) = &mut model.reading {
-                    reading.is_log = true;
-                }
+                show_log(model);
             }
             Vec::new()
         }

@@ -792,6 +792,28 @@ fn a_status_page_can_only_be_looked_at() {
         assert!(model.dialog.is_none() && model.note.take().is_some(), "{letter}");
     }
     assert_eq!(model.screen(), Screen::Run);
+    key(&mut model, KeyCode::Enter);
+    for keys in
+        [vec![KeyCode::Char('F')], vec![KeyCode::Tab], vec![KeyCode::Char('/'), KeyCode::Enter]]
+    {
+        keys.iter().for_each(|code| drop(key(&mut model, *code)));
+        assert_eq!(model.screen(), Screen::Step, "{keys:?}");
+        assert_eq!(model.note.take().unwrap().text, "a status page has no logs");
+    }
+}
+
+#[test]
+fn whoever_wants_the_end_of_a_log_is_led_there() {
+    let mut model = at_run();
+    key(&mut model, KeyCode::Enter);
+    let is_following = |model: &Model| model.reading.as_ref().unwrap().log.is_following;
+    press(&mut model, 'F');
+    assert!(model.screen() == Screen::Log && is_following(&model));
+    press(&mut model, 'F');
+    assert!(!is_following(&model));
+    key(&mut model, KeyCode::Tab);
+    press(&mut model, 'F');
+    assert!(model.screen() == Screen::Log && is_following(&model));
 }
 
 #[test]
