@@ -130,8 +130,9 @@ fn page(model: &Model) -> isize {
 
 /// Moves by rows in whatever is looked at.
 pub(super) fn scroll(model: &mut Model, rows: isize) {
-    if let Some(top) = &mut model.help {
-        *top = top.saturating_add_signed(rows).min(crate::keys::BINDINGS.len());
+    if let Some(top) = model.help {
+        let last = crate::view::help_places(model) - 1;
+        model.help = Some(top.min(last).saturating_add_signed(rows).min(last));
         return;
     }
     match model.screen() {

@@ -834,3 +834,21 @@ fn a_schedule_that_is_late_is_steered_where_that_is_told() {
     press(&mut model, 'b');
     assert!(model.form.take().unwrap().title.contains("hourly-sync"));
 }
+
+#[test]
+fn the_help_is_scrolled_as_far_as_it_goes_and_back_at_once() {
+    let mut model = at_run();
+    press(&mut model, '?');
+    key(&mut model, KeyCode::End);
+    let last = model.help.unwrap();
+    key(&mut model, KeyCode::PageDown);
+    assert_eq!(model.help, Some(last));
+    key(&mut model, KeyCode::Up);
+    assert_eq!(model.help, Some(last - 1));
+    // Where there is more room, less is below it.
+    key(&mut model, KeyCode::End);
+    let resized = Message::Resized(80, 30);
+    update(&mut model, NOW, resized);
+    key(&mut model, KeyCode::Up);
+    assert_eq!(model.help, Some(last - 7));
+}

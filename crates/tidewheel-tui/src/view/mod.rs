@@ -22,6 +22,7 @@ mod time;
 mod view;
 mod words;
 
+pub(crate) use help::help_places;
 pub use paper::Hits;
 pub(crate) use paper::Paper;
 pub(crate) use step::details_places;

@@ -77,6 +77,21 @@ impl<'a> Paper<'a> {
         }
     }
 
+    /// Draws lines from one of them on, as many as have room. Where that is not all, the last row says which they are.
+    pub fn part(&mut self, area: Rect, lines: Vec<Line>, top: usize) {
+        let count = lines.len();
+        let shown = rows_at_once(count, area.height.into());
+        let top = top.min(count - shown);
+        let mut rows: Vec<(Option<usize>, Line)> =
+            lines.into_iter().skip(top).take(shown).map(|line| (None, line)).collect();
+        if shown < count {
+            let rest = if top + shown < count { "; more below" } else { "" };
+            let words = format!("  lines {} to {} of {count}{rest}", top + 1, top + shown);
+            rows.push((None, Line::new().with(Tone::Active, words)));
+        }
+        self.rows(area, rows, None);
+    }
+
     /// Lets something stand out as a whole, whatever tones it has.
     pub fn select(&mut self, area: Rect) {
         let area = area.intersection(*self.buffer.area());
@@ -117,4 +132,9 @@ impl<'a> Paper<'a> {
     pub fn hit(&mut self, area: Rect, hit: Hit) {
         self.hits.0.push((area, hit));
     }
+}
+
+/// How many of so many lines are shown at once: the last row says that there are more.
+pub(super) fn rows_at_once(count: usize, height: usize) -> usize {
+    if count <= height { count } else { height.saturating_sub(1) }
 }

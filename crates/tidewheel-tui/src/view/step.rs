@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use tidewheel_client::api::{AttemptLine, StepState};
 use tidewheel_client::text::{self, harmless, name, sentence};
 
-use super::paper::Paper;
+use super::paper::{Paper, rows_at_once};
 use super::words::{clock, column, heading, seconds};
 use super::{log, overview};
 use crate::message::StepKnown;
@@ -22,24 +22,8 @@ pub(super) fn draw(model: &Model, paper: &mut Paper<'_>, area: Rect) {
         return log::draw(model, reading, paper, area);
     }
     let Some(known) = &reading.known else { return overview::waiting(paper, area) };
-    let (width, height) = (usize::from(area.width), usize::from(area.height));
-    let lines = lines(known, model, width, paper.theme.signs);
-    let count = lines.len();
-    let shown = rows_at_once(count, height);
-    let top = reading.details.cursor.min(count - shown);
-    let mut rows: Vec<(Option<usize>, Line)> =
-        lines.into_iter().skip(top).take(shown).map(|line| (None, line)).collect();
-    if shown < count {
-        let rest = if top + shown < count { "; more below" } else { "" };
-        let words = format!("  lines {} to {} of {count}{rest}", top + 1, top + shown);
-        rows.push((None, Line::new().with(Tone::Active, words)));
-    }
-    paper.rows(area, rows, None);
-}
-
-/// How many of so many lines are shown at once: the last row says that there are more.
-fn rows_at_once(count: usize, height: usize) -> usize {
-    if count <= height { count } else { height.saturating_sub(1) }
+    let lines = lines(known, model, area.width.into(), paper.theme.signs);
+    paper.part(area, lines, reading.details.cursor);
 }
 
 /// The places to which what is known of a step can be scrolled.
