@@ -4,14 +4,14 @@
 
 use ratatui::layout::Rect;
 use tidewheel_client::api::{RunState, ScheduleWord};
-use tidewheel_client::text::{count, name, sentence, short_id};
+use tidewheel_client::text::{columns, count, cut, name, sentence, short_id};
 
 use super::paper::Paper;
 use super::words::{time_of_day, why};
 use crate::keys::{Action, BINDINGS, Binding};
 use crate::message::Hit;
-use crate::model::{Attached, Model, Prompt, Row, Screen};
-use crate::run::{Line, Tone, detail};
+use crate::model::{Attached, Model, Prompt, Row, Screen, Shown};
+use crate::run::{Line, Signs, Tone, detail};
 use crate::update::is_live;
 
 /// What can be looked at from everywhere.
@@ -21,6 +21,9 @@ const TABS: [(Screen, &str, &str, Action); 4] = [
     (Screen::Queues, "3", "queues", Action::Queues),
     (Screen::Schedules, "4", "schedules", Action::Schedules),
 ];
+
+/// Columns that a flow has at least where there is no room for all of its name.
+const FLOW_MIN: usize = 6;
 
 /// Draws what it is of and what matters, and the screens.
 pub(super) fn top(model: &Model, paper: &mut Paper<'_>, area: Rect) {
@@ -56,8 +59,8 @@ pub(super) fn top(model: &Model, paper: &mut Paper<'_>, area: Rect) {
             x += wide + 2;
         }
     }
-    let path = path(model);
     let room = usize::from(area.right().saturating_sub(x));
+    let path = path(model, room, signs);
     let mut trail = Line::new();
     trail.push_cut(Tone::Strong, &path, room, signs);
     paper.line((x, y), room, &trail);
@@ -79,20 +82,26 @@ fn counts(model: &Model) -> Line {
     line
 }
 
-/// Where one is, below the screens that can be looked at from everywhere.
-fn path(model: &Model) -> String {
-    let run = || {
+/// Where one is, below the screens that can be looked at from everywhere, in so many columns: the flow is cut before its run
+/// and its step are.
+fn path(model: &Model, room: usize, signs: &Signs) -> String {
+    let run = |others: usize| {
         let watched = model.watched.as_ref();
         watched.map_or_else(String::new, |it| {
             let flow = if it.model.flow.is_empty() { "run" } else { &it.model.flow };
-            format!("› {flow} {}", short_id(&it.run))
+            let id = short_id(&it.run);
+            let room = room.saturating_sub(columns("›  ") + columns(&id) + others);
+            format!("› {} {id}", cut(flow, room.max(FLOW_MIN), signs.cut))
         })
     };
     match model.screen() {
-        Screen::Run => run(),
+        Screen::Run => run(0),
         Screen::Step | Screen::Log => {
             let step = model.reading.as_ref().map(|it| name(&it.step)).unwrap_or_default();
-            format!("{} › {step}", run())
+            let behind = format!(" › {step}");
+            let whole = run(columns(&behind)) + &behind;
+            // Which step it is matters most.
+            if columns(&whole) > room { format!("› {step}") } else { whole }
         }
         Screen::Schedule => format!("› {}", name(&model.schedule_name)),
         // Older ones come when one gets there.
@@ -112,7 +121,7 @@ pub(super) fn bottom(model: &Model, paper: &mut Paper<'_>, area: Rect) {
     let mut x = area.x + 1;
     for binding in reminders(model) {
         let room = usize::from(area.right().saturating_sub(x));
-        let words = word(binding, model.screen());
+        let words = word(binding, model);
         let next = paper.key((x, keys), room, binding.shown, words, Hit::Action(binding.action));
         if next == x {
             break;
@@ -128,11 +137,13 @@ fn reminders(model: &Model) -> Vec<&'static Binding> {
     let mut shown: Vec<&Binding> = here.collect();
     shown.sort_by_key(|it| match it.action {
         Action::Open | Action::Back => 0,
-        Action::Help | Action::Quit => 1,
-        Action::Views => 2,
+        // Somebody is waited for.
+        Action::Approve | Action::Reject => 1,
+        Action::Help | Action::Quit => 2,
+        Action::Views | Action::Log => 3,
         // Of a log only, which is read before anything is done.
-        Action::Wrap | Action::Older | Action::Stream => 3,
-        _ => 4,
+        Action::Wrap | Action::Older | Action::Stream => 4,
+        _ => 5,
     });
     shown
 }
@@ -144,6 +155,7 @@ fn is_fit(model: &Model, action: Action) -> bool {
     let has_run = || run.is_none() && model.run().is_some();
     let is_page = model.attached == Attached::Page;
     match action {
+        Action::Open => model.screen() != Screen::Schedule || model.run().is_some(),
         Action::Back => model.screens.len() > 1,
         Action::Pause => match schedule {
             Some(state) => state == ScheduleWord::Active,
@@ -158,16 +170,29 @@ fn is_fit(model: &Model, action: Action) -> bool {
         Action::Approve | Action::Reject => !is_page && model.asked().is_some(),
         Action::Start => model.flow().is_some(),
         Action::Older => model.reading.as_ref().is_some_and(|it| it.log.attempts().1 > 1),
-        Action::Log => !is_page && model.screen() != Screen::Log,
+        Action::Priority => model.waiting_step().is_some(),
+        Action::Fire | Action::Backfill => model.named_schedule().is_some(),
+        // Elsewhere, `Tab` leads there.
+        Action::Log => !is_page && model.screen() == Screen::Run,
+        // A page has no logs.
+        Action::Views | Action::Search | Action::Follow => {
+            !is_page || model.screen() != Screen::Step
+        }
         _ => true,
     }
 }
 
 /// What a key does, in one word.
-fn word(binding: &Binding, screen: Screen) -> &'static str {
-    match (binding.action, screen) {
-        (Action::Views, Screen::Run) => "steps/graph/time",
-        (Action::Views, _) => "details/log",
+fn word(binding: &Binding, model: &Model) -> &'static str {
+    let shown = || model.watched.as_ref().map(|watched| watched.shown);
+    match (binding.action, model.screen()) {
+        (Action::Views, Screen::Run) => match shown() {
+            Some(Shown::Graph) => "time",
+            Some(Shown::Time) => "steps",
+            _ => "graph",
+        },
+        (Action::Views, Screen::Log) => "details",
+        (Action::Views, _) => "log",
         (_, _) => binding.command,
     }
 }

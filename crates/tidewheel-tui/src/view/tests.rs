@@ -16,7 +16,7 @@ use ratatui::style::{Color, Modifier};
 use serde_json::json;
 use tidewheel_client::api::{
     AttemptLine, AttemptList, Glance, LogLine, LogLines, LogSpan, LogStream, RunList, RunState,
-    StepExplained, StepResult, StepStanding, StepState, WaitingLine,
+    Standing, StepExplained, StepResult, StepStanding, StepState, WaitingLine,
 };
 
 use super::view;
@@ -412,6 +412,29 @@ fn the_mouse_finds_rows_and_screens() {
     assert_eq!(hits.at(30, 4), Some(Hit::Row(1)));
     assert_eq!(hits.at(79, 0), None);
     assert_eq!(hits.at(1, 23), Some(Hit::Action(Action::Open)));
+}
+
+#[test]
+fn whose_step_is_looked_at_is_told_however_long_its_flow_is_called() {
+    let path = |flow: &str, keys: &[KeyCode]| {
+        let mut model = model(NARROW, &[ENTER]);
+        let run = model.watched.as_ref().unwrap().run.clone();
+        model.watched = Some(Box::new(crate::model::Watched::new(&run)));
+        let named = Answer::Run(Box::new(Standing { flow: Some(flow.to_owned()), ..standing() }));
+        let told = Message::Answered(Question::Run(run), Ok(named), Duration::ZERO);
+        update(&mut model, NOW, told);
+        keys.iter().for_each(|code| {
+            update(&mut model, NOW, Message::Key(KeyEvent::from(*code)));
+        });
+        let shown = text(&drawn(&model, COLOURFUL));
+        shown.lines().nth(1).unwrap().split("schedules  ").last().unwrap().to_owned()
+    };
+    let long = "packages-of-the-whole-workspace";
+    assert_eq!(path("release", &[ENTER]), "› release 0a2b3c4d5e6f7 › fetch");
+    assert_eq!(path(long, &[]), "› packages-of-the-who… 0a2b3c4d5e6f7");
+    assert_eq!(path(long, &[ENTER]), "› packages-of… 0a2b3c4d5e6f7 › fetch");
+    // Which step it is matters most.
+    assert_eq!(path(long, &[KeyCode::End, KeyCode::Up, ENTER]), "› deploy \\u{202e}gnp.exe");
 }
 
 #[test]
