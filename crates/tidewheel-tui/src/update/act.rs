@@ -4,7 +4,7 @@
 
 use super::ask::{
     ask_to_answer, ask_to_cancel, ask_to_cancel_step, ask_to_fire, ask_which_priority, backfill,
-    preview, start,
+    is_live, preview, start,
 };
 use super::keyboard::look_elsewhere;
 use super::update::{redraw, stale_if_untold};
@@ -350,6 +350,11 @@ pub(super) fn is_page(model: &mut Model) -> bool {
 /// Pauses or resumes what is meant.
 fn steer(model: &mut Model, is_pause: bool) -> Vec<Effect> {
     if is_page(model) {
+        return Vec::new();
+    }
+    let is_over = model.run_state().is_some_and(|state| !is_live(state));
+    if model.named_schedule().is_none() && is_over {
+        model.say(Tone::Doubtful, "it has ended already; `t` runs again what did not succeed");
         return Vec::new();
     }
     let (schedule, run) = (model.named_schedule(), model.run().map(str::to_owned));

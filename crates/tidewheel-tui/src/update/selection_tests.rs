@@ -21,9 +21,16 @@ fn tell_glance(model: &mut Model, glance: Glance) {
     answer(model, Question::Glance, Answer::Glance(Box::new(glance)));
 }
 
-/// The same runs, and one in front of them that has just begun.
-fn one_more() -> RunList {
+/// Runs that all go on.
+fn going_on() -> RunList {
     let mut list = runs();
+    list.runs.iter_mut().for_each(|run| run.state = RunState::Running);
+    list
+}
+
+/// The same, and one in front of them that has just begun.
+fn one_more() -> RunList {
+    let mut list = going_on();
     let new = RunLine { run_id: "f".repeat(26), ..list.runs[0].clone() };
     list.runs.insert(0, new);
     list
@@ -38,7 +45,7 @@ fn wishes(effects: Vec<Effect>) -> Vec<Wish> {
 fn a_run_stays_selected_when_others_begin() {
     let mut model = model();
     press(&mut model, '2');
-    tell_runs(&mut model, runs());
+    tell_runs(&mut model, going_on());
     key(&mut model, KeyCode::Down);
     key(&mut model, KeyCode::Down);
     let selected = runs().runs[2].run_id.clone();
@@ -57,9 +64,9 @@ fn a_run_stays_selected_when_others_begin() {
 fn a_key_for_what_is_gone_is_about_nothing_else() {
     let mut model = model();
     press(&mut model, '2');
-    tell_runs(&mut model, runs());
+    tell_runs(&mut model, going_on());
     key(&mut model, KeyCode::Down);
-    let mut without = runs();
+    let mut without = going_on();
     without.runs.remove(1);
     let nearest = without.runs[1].run_id.clone();
     tell_runs(&mut model, without.clone());
@@ -68,7 +75,7 @@ fn a_key_for_what_is_gone_is_about_nothing_else() {
     assert_eq!(note, "what was selected is gone; once more is about what is selected now");
     assert_eq!(wishes(press(&mut model, 'p')), [Wish::Pause(nearest)], "it has been said");
     // Whoever moves has looked.
-    tell_runs(&mut model, runs());
+    tell_runs(&mut model, going_on());
     without.runs.remove(1);
     tell_runs(&mut model, without);
     key(&mut model, KeyCode::Up);

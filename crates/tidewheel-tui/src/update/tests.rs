@@ -817,6 +817,19 @@ fn whoever_wants_the_end_of_a_log_is_led_there() {
 }
 
 #[test]
+fn a_run_that_has_ended_is_neither_paused_nor_resumed() {
+    let mut model = at_run();
+    let run = model.watched.as_ref().unwrap().run.clone();
+    let over = Standing { state: RunState::Failed, ended_at: Some(NOW), ..standing() };
+    answer(&mut model, Question::Run(run), Answer::Run(Box::new(over)));
+    for letter in ['p', 'r'] {
+        assert_eq!(press(&mut model, letter), []);
+        let note = model.note.take().unwrap().text;
+        assert_eq!(note, "it has ended already; `t` runs again what did not succeed");
+    }
+}
+
+#[test]
 fn a_schedule_that_is_late_is_steered_where_that_is_told() {
     let mut model = model();
     answer(&mut model, Question::Glance, Answer::Glance(Box::new(glance())));
