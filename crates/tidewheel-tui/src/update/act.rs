@@ -112,7 +112,8 @@ fn doubt(model: &mut Model, action: Action) -> Option<&'static str> {
     let list = model.list_of(screen).filter(|_| is_of_row)?;
     match list.doubt.take()? {
         Doubt::Gone => Some("what was selected is gone; once more is about what is selected now"),
-        Doubt::OtherRun if action == Start => None,
+        // Which run it is is seen then.
+        Doubt::OtherRun if matches!(action, Start | Open) => None,
         Doubt::OtherRun => Some("the flow has a newer run now; once more is about that one"),
     }
 }

@@ -129,6 +129,12 @@ fn a_flow_stays_selected_and_a_newer_run_of_it_is_told_before_a_key_is_about_tha
     assert_eq!(wishes(press(&mut model, 'p')), []);
     assert!(model.note.take().unwrap().text.starts_with("the flow has a newer run now"));
     assert_eq!(wishes(press(&mut model, 'p')), [Wish::Pause("f".repeat(26))]);
+    // What is opened is seen.
+    let mut newest = glance();
+    newest.flows.swap(0, 2);
+    tell_glance(&mut model, newest);
+    key(&mut model, KeyCode::Enter);
+    assert_eq!(model.watched.as_ref().unwrap().run, glance().flows[2].runs.last().unwrap().run_id);
 }
 
 #[test]
