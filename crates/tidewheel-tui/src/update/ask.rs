@@ -68,7 +68,8 @@ pub(super) fn ask_to_cancel(model: &mut Model) {
         |it| {
             let running = it.model.running.len();
             let open = it.model.steps.len() - it.model.ended_count() - running;
-            format!("{} are stopped, {open} never started", count(running, "running step"))
+            let are = if running == 1 { "is" } else { "are" };
+            format!("{} {are} stopped, {open} never started", count(running, "running step"))
         },
     );
     let question = format!("End {}?", run_words(model, &run, "End ?".len()));

@@ -208,6 +208,19 @@ fn what_destroys_asks_first() {
 }
 
 #[test]
+fn what_would_be_stopped_is_counted_in_words() {
+    let mut model = at_run();
+    let run = model.watched.as_ref().unwrap().run.clone();
+    let mut one = standing();
+    one.steps[2].state = StepState::Succeeded;
+    one.steps[2].ended_at = Some(NOW);
+    answer(&mut model, Question::Run(run), Answer::Run(Box::new(one)));
+    press(&mut model, 'x');
+    let told = model.dialog.clone().unwrap().details;
+    assert_eq!(told, ["1 running step is stopped, 2 never started; what cleans up is still done"]);
+}
+
+#[test]
 fn one_step_can_be_left_out_of_a_run_that_goes_on() {
     let mut model = at_run();
     let run = model.watched.as_ref().unwrap().run.clone();
