@@ -239,6 +239,14 @@ impl Field {
         }
     }
 
+    /// Removes the letter behind the caret.
+    pub fn pop_next(&mut self) {
+        if self.caret < self.text.chars().count() {
+            self.text.remove(self.place(self.caret));
+            self.error = None;
+        }
+    }
+
     /// Where a letter is, in bytes.
     fn place(&self, letter: usize) -> usize {
         self.text.char_indices().nth(letter).map_or(self.text.len(), |(at, _)| at)

@@ -30,6 +30,7 @@ pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
                     (KeyCode::Home, _) => field.caret = 0,
                     (KeyCode::End, _) => field.caret = field.text.chars().count(),
                     (KeyCode::Backspace, _) => field.pop(),
+                    (KeyCode::Delete, _) => field.pop_next(),
                     (KeyCode::Char('u'), KeyModifiers::CONTROL) => field.put(""),
                     (KeyCode::Char(' '), KeyModifiers::NONE) if !field.choices().is_empty() => {
                         field.turn(1);

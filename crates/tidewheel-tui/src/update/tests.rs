@@ -386,6 +386,12 @@ fn a_step_that_asks_is_answered_with_a_note() {
     key(&mut model, KeyCode::Left);
     key(&mut model, KeyCode::Backspace);
     press(&mut model, 'N');
+    key(&mut model, KeyCode::End);
+    "zz".chars().for_each(|letter| drop(press(&mut model, letter)));
+    key(&mut model, KeyCode::Left);
+    key(&mut model, KeyCode::Delete);
+    key(&mut model, KeyCode::Delete);
+    key(&mut model, KeyCode::Backspace);
     let wish = wish(false, Some("Nxet"));
     assert_eq!(key(&mut model, KeyCode::Enter), [Effect::Do(wish)], "typed where the caret was");
     assert_eq!(key(&mut model, KeyCode::Enter), [], "it is on its way already");
