@@ -130,6 +130,8 @@ fn a_run_of_others_is_watched_searched_and_ended() {
     tmux.keys(&["Tab"]);
     tmux.wait_for("▶");
     tmux.keys(&["Tab", "Tab"]);
+    tmux.wait_for("started by hand");
+    tmux.keys(&["Tab"]);
     tmux.resize(60, 15);
     tmux.wait_for("broken");
     tmux.keys(&["?"]);
@@ -484,10 +486,12 @@ fn ten_thousand_steps_take_little_memory() {
     }
     tmux.keys(&["End"]);
     tmux.wait_for("step-9999");
-    // As graph and by time, and back.
+    // As graph and by time, with what it was started with, and back.
     tmux.keys(&["Home", "Tab"]);
     tmux.wait_for("▶");
     tmux.keys(&["Tab", "Tab"]);
+    tmux.wait_for("started by hand");
+    tmux.keys(&["Tab"]);
     tmux.wait_for("of 10000 steps");
     let status = std::fs::read_to_string(format!("/proc/{}/status", scratch.read("pid").trim()));
     let status = status.unwrap();

@@ -14,7 +14,7 @@ use tidewheel::store::AttemptRecord;
 use tidewheel::task::Reason;
 use tidewheel::{Graph, OnError, TaskState, Timestamp};
 use tidewheel_client::api::{
-    AnswerWish, CancelWish, ListWish, LogWish, RefusalKind, RetryWish, RunResult, RunState,
+    AnswerWish, CancelWish, ListWish, LogWish, Named, RefusalKind, RetryWish, RunResult, RunState,
     StateWish, StepState,
 };
 use tidewheel_client::desk::{DeskError, Resumption, RunView};
@@ -477,6 +477,16 @@ fn only_a_step_that_asks_is_answered_and_only_once() {
     desk.cancel(&run, &now(true)).unwrap();
     let error = refused(desk.answer(&run, "ask", &no));
     assert!(matches!(error, DeskError::StepEnded { .. }), "{error}");
+}
+
+#[test]
+fn what_a_run_was_started_with_is_told_without_its_steps() {
+    let (scene, file) = with_data();
+    let run = scene.run(&file).to_string();
+    let (whole, about) = (scene.desk().result(&run).unwrap(), scene.desk().about(&run).unwrap());
+    assert!(!whole.steps.0.is_empty() && !whole.outputs.0.is_empty());
+    let (steps, outputs) = (Named::default(), Named::default());
+    assert_eq!(about, RunResult { steps, outputs, ..whole });
 }
 
 /// What asks looks now and then whether somebody has answered: to those who watch it asks all the time.

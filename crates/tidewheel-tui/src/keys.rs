@@ -106,7 +106,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     Open "Enter" [(N, KeyCode::Enter), (N, KeyCode::Right)] "open" "open what is selected" &[S::Overview, S::Runs, S::Run, S::Queues, S::Schedules, S::Schedule], true;
     Back "Esc" [(N, KeyCode::Esc), (N, KeyCode::Left), (N, KeyCode::Backspace)] "back" "go back, or show all again" BUT_LOG, true;
     Back "Esc" [(N, KeyCode::Esc), (N, KeyCode::Backspace)] "back" "go back" &[S::Log], true;
-    Views "Tab" [(N, KeyCode::Tab), letter('v')] "view" "steps, graph, time; details, log" &[S::Run, S::Step, S::Log], true;
+    Views "Tab" [(N, KeyCode::Tab), letter('v')] "view" "steps, graph, time, what it is; details, log" &[S::Run, S::Step, S::Log], true;
     Pause "p" [letter('p')] "pause" "start nothing more for now" &[S::Overview, S::Runs, S::Run, S::Step, S::Log, S::Schedules, S::Schedule], true;
     Resume "r" [letter('r')] "resume" "go on" &[S::Overview, S::Runs, S::Run, S::Step, S::Log, S::Schedules, S::Schedule], true;
     Cancel "x" [letter('x')] "cancel" "end the run" &[S::Overview, S::Runs, S::Run, S::Step, S::Log], true;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use tidewheel_client::api::{
     AttemptList, BackfillWish, FlowDetail, Glance, Ledger, LimitList, LogLines, LogStream,
-    OneTimeCode, OrderPreview, Preview, QueueList, RunList, ScheduleList, Standing, StartWish,
-    StepExplained, StepResult, Upcoming, WaitingLine,
+    OneTimeCode, OrderPreview, Preview, QueueList, RunList, RunResult, ScheduleList, Standing,
+    StartWish, StepExplained, StepResult, Upcoming, WaitingLine,
 };
 
 use crate::keys::Action;
@@ -125,6 +125,8 @@ pub enum Question {
     },
     /// How a run stands.
     Run(String),
+    /// What a run was started with, by whom, and what it left.
+    About(String),
     /// When steps of a run were tried.
     Attempts {
         /// The run.
@@ -228,6 +230,8 @@ pub enum Answer {
     Runs(RunList),
     /// How a run stands.
     Run(Box<Standing>),
+    /// What a run was started with, by whom, and what it left; without its steps.
+    About(Box<RunResult>),
     /// When steps were tried, of those for which that is known.
     Attempts(Vec<AttemptList>),
     /// What is known of a step.

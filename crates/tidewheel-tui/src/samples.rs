@@ -8,10 +8,11 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use tidewheel::Timestamp;
 use tidewheel_client::api::{
-    ApprovalLine, FlowDetail, FlowGlance, FlowLine, Glance, Ledger, LedgerFate, LedgerLine,
-    LogLine, LogLines, LogSpan, LogStream, ParamLine, PastRun, RunLine, RunList, RunNow, RunState,
-    ScheduleLine, ScheduleList, ScheduleWord, SlotHolder, Standing, StepStanding, StepState,
-    Upcoming, UpcomingFiring, WaitingLine, WaitingStep,
+    ApprovalLine, ArtifactLine, FlowDetail, FlowGlance, FlowLine, Glance, Ledger, LedgerFate,
+    LedgerLine, LogLine, LogLines, LogSpan, LogStream, Named, OriginWord, ParamLine, PastRun,
+    RunLine, RunList, RunNow, RunOrigin, RunResult, RunState, ScheduleLine, ScheduleList,
+    ScheduleWord, SlotHolder, Standing, StepStanding, StepState, Upcoming, UpcomingFiring,
+    WaitingLine, WaitingStep,
 };
 
 /// The time of the tests: 17 November 2026, 14:00 UTC.
@@ -73,6 +74,45 @@ pub(crate) fn standing() -> Standing {
             step("deploy \u{202e}gnp.exe", Pending, &[2, 4]),
             step("announce", Pending, &[5]),
         ],
+    }
+}
+
+/// What it was started with, and by whom.
+pub(crate) fn about() -> RunResult {
+    let nominal = Some(ago(100));
+    let (schedule, firing) = (Some("hourly \u{1b}[2J".to_owned()), Some("backfill".to_owned()));
+    let params =
+        [("version", json!("1.4.0 \u{202e}gnp")), ("targets", json!(["staging", "production"]))];
+    let file = ArtifactLine {
+        name: "report \u{7}.html".to_owned(),
+        step: "build".to_owned(),
+        attempt: 1,
+        bytes: 48_213,
+        sha256: "0".repeat(64),
+        path: "/srv/tide/artifacts/report.html".to_owned(),
+    };
+    RunResult {
+        version: None,
+        run_id: RUN.to_owned(),
+        flow: Some("release".to_owned()),
+        state: RunState::Running,
+        accepted_at: ago(99),
+        started_at: Some(ago(95)),
+        ended_at: None,
+        reason: None,
+        made_room: false,
+        tags: vec!["weekly".to_owned()],
+        params: params.map(|(name, value)| (name.to_owned(), value)).into(),
+        origin: Some(RunOrigin {
+            schedule,
+            nominal,
+            firing,
+            ..RunOrigin::by(OriginWord::Schedule)
+        }),
+        hints: Vec::new(),
+        steps: Named::default(),
+        outputs: Named::default(),
+        artifacts: vec![file],
     }
 }
 

@@ -149,6 +149,7 @@ async fn answer(desk: &Desk, question: Question) -> Result<Answer, DeskError> {
         Question::Run(run) | Question::Asks { run, .. } => {
             Answer::Run(Box::new(desk.standing(&run).await?))
         }
+        Question::About(run) => Answer::About(Box::new(desk.about(&run).await?)),
         Question::Attempts { run, steps } => Answer::Attempts(attempts(desk, &run, steps).await?),
         Question::Step { run, step } => Answer::Step(Box::new(known(desk, &run, &step).await?)),
         Question::Log { run, step, of: Written { attempt, stream }, from, count } => {

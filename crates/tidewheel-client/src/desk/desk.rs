@@ -16,9 +16,9 @@ use super::schedules::ScheduleWish;
 use super::surface::Surface;
 use crate::api::{
     AnswerWish, Answered, ArtifactList, Asked, AttemptList, BackfillWish, CancelWish, Explained,
-    GoneOn, Ledger, LedgerWish, ListWish, LogList, LogWanted, LogWish, OrderPreview, Preview,
-    PriorityChanged, PriorityWish, RetryWish, RunList, RunResult, ScheduleAsked, ScheduleList,
-    Standing, StepList, StepsWish, Upcoming,
+    GoneOn, Ledger, LedgerWish, ListWish, LogList, LogWanted, LogWish, Named, OrderPreview,
+    Preview, PriorityChanged, PriorityWish, RetryWish, RunList, RunResult, ScheduleAsked,
+    ScheduleList, Standing, StepList, StepsWish, Upcoming,
 };
 use crate::remote::RemoteDesk;
 
@@ -148,6 +148,20 @@ impl Desk {
         }
         let word = word.to_owned();
         self.here(move |desk| desk.result(&word)).await
+    }
+
+    /// The same without its steps: what made it, what it was started with, and the files that it left.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run.
+    pub async fn about(&self, word: &str) -> Result<RunResult, DeskError> {
+        if let Some(there) = self.there() {
+            let (steps, outputs) = (Named::default(), Named::default());
+            return Ok(RunResult { steps, outputs, ..there.show(word).await? });
+        }
+        let word = word.to_owned();
+        self.here(move |desk| desk.about(&word)).await
     }
 
     /// The same in the words of a surface. A server speaks to everybody as they prefer.

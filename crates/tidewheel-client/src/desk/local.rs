@@ -294,6 +294,15 @@ impl LocalDesk {
         self.document(&self.show(word)?, at)
     }
 
+    /// The same without its steps, of which nothing is read.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run.
+    pub fn about(&self, word: &str) -> Result<RunResult, DeskError> {
+        self.document_of(&self.outline(word)?, &[], HashMap::new())
+    }
+
     /// What a run came to, with all that is told of it.
     fn document(&self, view: &RunView, at: Surface) -> Result<RunResult, DeskError> {
         self.completed(view, view.document(&self.folder.logs_dir(), at))

@@ -16,7 +16,7 @@ use super::list::List;
 use super::listed::RunsOf;
 use super::log::Room;
 use super::reading::Reading;
-use super::watched::Watched;
+use super::watched::{Shown, Watched};
 use crate::message::{Effect, Question, Wish};
 use crate::run::Tone;
 
@@ -305,7 +305,7 @@ impl Model {
     }
 
     /// What is to be asked about what is shown beside what is looked at, of which there are two questions: how many run, fail,
-    /// are late and ask, and how the run of a step stands.
+    /// are late and ask, and how the run stands of a step, or of what else is known of it.
     #[must_use]
     pub fn question_beside(&self, number: u8) -> Option<Question> {
         let screen = self.screen();
@@ -313,9 +313,13 @@ impl Model {
             let is_elsewhere = self.attached == Attached::Desk && screen != Screen::Overview;
             return is_elsewhere.then_some(Question::Glance);
         }
-        let watched = self.watched.as_ref();
-        let watched = watched.filter(|_| matches!(screen, Screen::Step | Screen::Log))?;
-        Some(Question::Run(watched.run.clone()))
+        let watched = self.watched.as_ref()?;
+        let is_beside = match screen {
+            Screen::Step | Screen::Log => true,
+            Screen::Run => watched.shown == Shown::About,
+            _ => false,
+        };
+        is_beside.then(|| Question::Run(watched.run.clone()))
     }
 
     /// Wants what is looked at now to be asked for at once.
@@ -329,6 +333,9 @@ impl Model {
     fn of_run(&self) -> Option<Question> {
         let watched = self.watched.as_ref()?;
         let run = watched.run.clone();
+        if watched.shown == Shown::About {
+            return Some(Question::About(run));
+        }
         let untold = if self.attached == Attached::Desk { watched.untold() } else { Vec::new() };
         match untold.is_empty() {
             true => Some(Question::Run(run)),

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tidewheel::Timestamp;
-use tidewheel_client::api::{RunState, Standing, StepState};
+use tidewheel_client::api::{RunResult, RunState, Standing, StepState};
 use tidewheel_client::progress::{EndState, Event, Standings, Teller};
 use tidewheel_client::text::{self, DrawnStep, TextLine, drawing};
 
@@ -37,6 +37,8 @@ pub enum Shown {
     Graph,
     /// As bars over time.
     Time,
+    /// Not they, but what the run was started with, by whom, and what it left.
+    About,
 }
 
 /// A run that is looked at.
@@ -70,6 +72,10 @@ pub struct Watched {
     pub tried: BTreeMap<usize, Tried>,
     /// The drawing, for so many columns.
     pub drawing: Vec<TextLine>,
+    /// What else is known of the run, without its steps.
+    pub about: Option<Box<RunResult>>,
+    /// How far that is scrolled.
+    pub about_top: usize,
 }
 
 /// Steps at once that are assumed for the time left: what a run of elsewhere has is not told.
@@ -144,9 +150,12 @@ impl Watched {
         steps.into_iter().filter(|step| self.list.takes(&self.model.steps[*step].name)).collect()
     }
 
-    /// The step that is selected.
+    /// The step that is selected, where steps are shown.
     #[must_use]
     pub fn selected(&self) -> Option<usize> {
+        if self.shown == Shown::About {
+            return None;
+        }
         let shown = self.shown();
         shown.get(self.list.cursor.min(shown.len().saturating_sub(1))).copied()
     }

@@ -142,6 +142,13 @@ pub(super) fn scroll(model: &mut Model, rows: isize) {
             model.reading.iter_mut().for_each(|reading| reading.details.step(rows, places));
         }
         Screen::Log => of_log(model, |log, room| log.scroll(rows as i64, room)),
+        Screen::Run if model.watched.as_ref().is_some_and(|it| it.shown == Shown::About) => {
+            let last = crate::view::about_places(model) - 1;
+            if let Some(watched) = &mut model.watched {
+                watched.about_top =
+                    watched.about_top.min(last).saturating_add_signed(rows).min(last);
+            }
+        }
         _ => {
             if let Some((list, count)) = model.list() {
                 list.step(rows, count);
@@ -226,17 +233,23 @@ fn open_schedule(model: &mut Model, name: String) {
 fn views(model: &mut Model) {
     match model.screen() {
         Screen::Run => {
+            let is_desk = model.attached == Attached::Desk;
             let Some(watched) = &model.watched else { return };
             let next = match watched.shown {
                 Shown::Steps => Shown::Graph,
                 Shown::Graph => Shown::Time,
-                Shown::Time => Shown::Steps,
+                Shown::Time if is_desk => Shown::About,
+                Shown::Time | Shown::About => Shown::Steps,
             };
+            let is_about = watched.shown == Shown::About;
             model.keeping(Screen::Run, |model| {
                 model.watched.iter_mut().for_each(|watched| watched.shown = next);
                 redraw(model);
             });
             stale_if_untold(model);
+            if next == Shown::About || is_about {
+                model.want_now();
+            }
         }
         Screen::Step => show_log(model),
         Screen::Log => {
@@ -251,7 +264,7 @@ fn views(model: &mut Model) {
 fn part(model: &mut Model, part: Part) {
     if let Some(watched) = &mut model.watched {
         watched.part = if watched.part == part { Part::All } else { part };
-        if watched.shown == Shown::Graph {
+        if matches!(watched.shown, Shown::Graph | Shown::About) {
             watched.shown = Shown::Steps;
         }
         watched.list.select(0, 1);

@@ -88,6 +88,12 @@ fn take_in(model: &mut Model, question: &Question, answer: Answer, is_asked: boo
                 stale_if_untold(model);
             }
         }
+        Answer::About(about) => {
+            let Some(watched) = &mut model.watched else { return };
+            if watched.run == about.run_id {
+                watched.about = Some(about);
+            }
+        }
         Answer::Attempts(told) => {
             let Some(watched) = &mut model.watched else { return };
             if let Question::Attempts { run, steps } = question

@@ -142,6 +142,10 @@ pub(super) fn preview(model: &mut Model, is_from_step: bool) -> Vec<Effect> {
     }
     let Some(run) = model.run().map(str::to_owned) else { return Vec::new() };
     let from = is_from_step.then(|| selected_step(model)).flatten();
+    if is_from_step && from.is_none() {
+        model.say(Tone::Doubtful, "select the step from which on it is run again");
+        return Vec::new();
+    }
     vec![Effect::Ask(Question::Preview(Again { run, from, shown: None }))]
 }
 

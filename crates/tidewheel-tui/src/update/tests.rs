@@ -18,7 +18,9 @@ use crate::message::{
     Again, Answer, Effect, End, Hit, Message, Mouse, Question, Raised, Refused, Said, Wish, Written,
 };
 use crate::model::{Attached, Model, Part, RunsOf, Screen, Shown};
-use crate::samples::{NOW, flow_detail, glance, lines, queue, runs, schedules, standing, upcoming};
+use crate::samples::{
+    NOW, about, flow_detail, glance, lines, queue, runs, schedules, standing, upcoming,
+};
 
 pub(super) fn model() -> Model {
     Model::new("/srv/tide".to_owned(), Attached::Desk, NOW, TimeZone::UTC)
@@ -186,6 +188,30 @@ fn rows_lead_to_runs_and_steps_and_back() {
     key(&mut model, KeyCode::Esc);
     key(&mut model, KeyCode::Esc);
     assert_eq!(model.screens, [Screen::Overview], "there is nothing behind it");
+}
+
+#[test]
+fn what_a_run_was_started_with_is_asked_where_it_is_looked_at() {
+    let mut model = at_run();
+    let run = model.watched.as_ref().unwrap().run.clone();
+    (0..3).for_each(|_| drop(key(&mut model, KeyCode::Tab)));
+    assert_eq!(model.watched.as_ref().unwrap().shown, Shown::About);
+    assert_eq!(model.question(), Some(Question::About(run.clone())));
+    assert_eq!(model.asking, model.question());
+    answer(&mut model, Question::About(run.clone()), Answer::About(Box::new(about())));
+    assert!(model.watched.as_ref().unwrap().about.is_some());
+    // How it stands is said above it, and no step is selected that is not seen.
+    assert_eq!(update(&mut model, after(2), Message::Tick), [Effect::Ask(Question::Run(run))]);
+    press(&mut model, 'X');
+    assert!(model.dialog.is_none());
+    assert_eq!(press(&mut model, 'T'), []);
+    key(&mut model, KeyCode::Enter);
+    assert_eq!(model.screen(), Screen::Run);
+    key(&mut model, KeyCode::Tab);
+    assert_eq!(model.watched.as_ref().unwrap().shown, Shown::Steps);
+    model.attached = Attached::Page;
+    (0..3).for_each(|_| drop(key(&mut model, KeyCode::Tab)));
+    assert_eq!(model.watched.as_ref().unwrap().shown, Shown::Steps, "a page does not say it");
 }
 
 #[test]
@@ -667,10 +693,11 @@ fn the_views_of_a_run_keep_the_selected_step() {
     key(&mut model, KeyCode::Down);
     let selected = |model: &Model| model.watched.as_ref().unwrap().selected();
     let step = selected(&model);
-    for shown in [Shown::Graph, Shown::Time, Shown::Steps] {
+    for shown in [Shown::Graph, Shown::Time, Shown::About, Shown::Steps] {
         key(&mut model, KeyCode::Tab);
         assert_eq!(model.watched.as_ref().unwrap().shown, shown);
-        assert_eq!(selected(&model), step, "{shown:?}");
+        let seen = step.filter(|_| shown != Shown::About);
+        assert_eq!(selected(&model), seen, "{shown:?}");
     }
     press(&mut model, 'f');
     let watched = model.watched.as_ref().unwrap();

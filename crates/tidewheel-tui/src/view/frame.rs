@@ -154,8 +154,13 @@ fn is_fit(model: &Model, action: Action) -> bool {
     let (run, schedule) = (model.run_state(), model.schedule_state());
     let has_run = || run.is_none() && model.run().is_some();
     let is_page = model.attached == Attached::Page;
+    let has_step = model.watched.as_ref().is_some_and(|watched| watched.selected().is_some());
     match action {
-        Action::Open => model.screen() != Screen::Schedule || model.run().is_some(),
+        Action::Open => match model.screen() {
+            Screen::Schedule => model.run().is_some(),
+            Screen::Run => has_step,
+            _ => true,
+        },
         Action::Back => model.screens.len() > 1,
         Action::Pause => match schedule {
             Some(state) => state == ScheduleWord::Active,
@@ -173,7 +178,7 @@ fn is_fit(model: &Model, action: Action) -> bool {
         Action::Priority => model.waiting_step().is_some(),
         Action::Fire | Action::Backfill => model.named_schedule().is_some(),
         // Elsewhere, `Tab` leads there.
-        Action::Log => !is_page && model.screen() == Screen::Run,
+        Action::Log => !is_page && has_step && model.screen() == Screen::Run,
         // A page has no logs.
         Action::Views | Action::Search | Action::Follow => {
             !is_page || model.screen() != Screen::Step
@@ -188,7 +193,8 @@ fn word(binding: &Binding, model: &Model) -> &'static str {
     match (binding.action, model.screen()) {
         (Action::Views, Screen::Run) => match shown() {
             Some(Shown::Graph) => "time",
-            Some(Shown::Time) => "steps",
+            Some(Shown::Time) if model.attached == Attached::Desk => "about",
+            Some(Shown::Time | Shown::About) => "steps",
             _ => "graph",
         },
         (Action::Views, Screen::Log) => "details",

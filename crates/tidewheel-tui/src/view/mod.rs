@@ -2,6 +2,7 @@
 //!
 //! Each screen has a file of its own. A drawing says where what is, for the mouse.
 
+mod about;
 mod dialog;
 mod form;
 mod frame;
@@ -22,6 +23,7 @@ mod time;
 mod view;
 mod words;
 
+pub(crate) use about::about_places;
 pub(crate) use help::help_places;
 pub use paper::Hits;
 pub(crate) use paper::Paper;

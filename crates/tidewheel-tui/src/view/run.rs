@@ -7,7 +7,7 @@ use tidewheel_client::text::count;
 
 use super::overview::waiting;
 use super::paper::Paper;
-use super::{graph, time};
+use super::{about, graph, time};
 use crate::model::{Model, Part, Shown, Watched};
 use crate::run::{Canvas, Line, Phase, RowStyle, Tone, phase_word, progress, step_row};
 
@@ -24,6 +24,7 @@ pub(super) fn draw(model: &Model, paper: &mut Paper<'_>, area: Rect) {
         Shown::Steps => table(model, watched, paper, body),
         Shown::Graph => graph::draw(watched, paper, body),
         Shown::Time => time::draw(model, watched, paper, body),
+        Shown::About => about::draw(model, watched, paper, body),
     }
 }
 

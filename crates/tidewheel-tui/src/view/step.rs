@@ -92,7 +92,12 @@ fn lines(known: &StepKnown, model: &Model, width: usize, signs: &'static Signs) 
 }
 
 /// Adds a text behind the beginning of a line, in as many lines as it takes.
-fn push_wrapped(lines: &mut Vec<Line>, first: Line, (tone, text): (Tone, &str), width: usize) {
+pub(super) fn push_wrapped(
+    lines: &mut Vec<Line>,
+    first: Line,
+    (tone, text): (Tone, &str),
+    width: usize,
+) {
     let indent = first.width();
     let mut line = first;
     for row in text::wrapped(text, width.saturating_sub(indent).max(1)) {
@@ -136,7 +141,7 @@ fn attempt(
 }
 
 /// A value: what is text line by line, all else as JSON.
-fn output(lines: &mut Vec<Line>, key: &str, value: &serde_json::Value, width: usize) {
+pub(super) fn output(lines: &mut Vec<Line>, key: &str, value: &serde_json::Value, width: usize) {
     let written = match value {
         serde_json::Value::String(text) => text.clone(),
         other => serde_json::to_string_pretty(other).unwrap_or_default(),

@@ -24,8 +24,8 @@ use crate::message::{Answer, Effect, Message, Question, StepKnown};
 use crate::model::{Attached, Model, RunsOf};
 use crate::run::Look;
 use crate::samples::{
-    NOW, busy_glance, busy_queue, flow_detail, glance, lines, queue, runs, schedules, standing,
-    upcoming,
+    NOW, about, busy_glance, busy_queue, flow_detail, glance, lines, queue, runs, schedules,
+    standing, upcoming,
 };
 use crate::theme::Theme;
 use crate::update::update;
@@ -85,6 +85,7 @@ fn model_of(
         }
         let answer = match model.question() {
             Some(Question::Run(_)) => Answer::Run(Box::new(standing.clone())),
+            Some(Question::About(_)) => Answer::About(Box::new(about())),
             Some(Question::Step { .. }) => Answer::Step(Box::new(known())),
             Some(Question::Log { .. }) => Answer::Log(Box::new(lines.clone())),
             Some(Question::Schedule(_)) => Answer::Schedule(Box::new(upcoming())),
@@ -174,7 +175,7 @@ const NARROW: (u16, u16) = (80, 24);
 const WIDE: (u16, u16) = (130, 18);
 
 /// The pictures: their names, how large they are, and the keys that lead there.
-const PICTURES: [(&str, (u16, u16), &[KeyCode]); 16] = [
+const PICTURES: [(&str, (u16, u16), &[KeyCode]); 17] = [
     ("overview", NARROW, &[]),
     ("overview-wide", WIDE, &[]),
     ("runs", NARROW, &[c('2')]),
@@ -182,6 +183,7 @@ const PICTURES: [(&str, (u16, u16), &[KeyCode]); 16] = [
     ("run-wide", WIDE, &[ENTER, DOWN, DOWN]),
     ("graph", NARROW, &[ENTER, DOWN, DOWN, TAB]),
     ("time", NARROW, &[ENTER, DOWN, DOWN, TAB, TAB]),
+    ("about", NARROW, &[ENTER, TAB, TAB, TAB]),
     ("step", NARROW, &[ENTER, DOWN, DOWN, DOWN, ENTER]),
     ("log", NARROW, &[ENTER, DOWN, c('l')]),
     ("queues", NARROW, &[c('3')]),
