@@ -90,13 +90,15 @@ fn capacity(model: &Model, width: usize, signs: &'static Signs) -> Vec<Line> {
 fn row_line(model: &Model, place: usize, width: usize, signs: &'static Signs) -> Line {
     let Some(all) = &model.line else { return Line::new() };
     let (steps, flows) = columns_of(width);
+    // It was asked a while ago, and time goes on.
+    let passed = model.now.since(model.line_at).as_secs_f64();
     let mut line = Line::new().with(Tone::Plain, "  ");
     let Some(waiting) = place.checked_sub(all.holders.len()) else {
         let it = &all.holders[place];
         line.push(Tone::Active, format!("{} ", signs.spinner[0]));
         column(&mut line, Tone::Strong, &name(&it.step), steps, signs);
         column(&mut line, Tone::Faint, &name(it.flow.as_deref().unwrap_or("-")), flows, signs);
-        column(&mut line, Tone::Plain, &seconds(it.seconds), 7, signs);
+        column(&mut line, Tone::Plain, &seconds(it.seconds + passed), 7, signs);
         let attempt =
             if it.attempt > 1 { format!("attempt {}", it.attempt) } else { String::new() };
         line.push_cut(Tone::Faint, &attempt, width, signs);
@@ -106,8 +108,12 @@ fn row_line(model: &Model, place: usize, width: usize, signs: &'static Signs) ->
     line.push(Tone::Faint, format!("{} ", signs.ready));
     column(&mut line, Tone::Plain, &name(&it.step), steps, signs);
     column(&mut line, Tone::Faint, &name(it.flow.as_deref().unwrap_or("-")), flows, signs);
-    let start =
-        it.expected_start_seconds.map_or_else(String::new, |it| format!("in {}", seconds(it)));
+    let start = it.expected_start_seconds.map(|it| match it > passed {
+        true => format!("in {}", seconds(it - passed)),
+        // Whatever it waits for takes longer than it did before.
+        false => "soon".to_owned(),
+    });
+    let start = start.unwrap_or_default();
     column(&mut line, Tone::Active, &start, 9, signs);
     // What decides the order is known where there is one scheduler.
     if !it.queue.is_empty() {

@@ -469,6 +469,24 @@ fn from_when_on_a_step_is_not_overtaken_is_told() {
 }
 
 #[test]
+fn times_in_line_go_on_while_nothing_changes() {
+    let mut model = model((120, 18), &[c('3')]);
+    let row = |model: &Model, step: &str| {
+        let shown = text(&drawn(model, COLOURFUL));
+        shown.lines().find(|row| row.contains(step)).unwrap().to_owned()
+    };
+    assert!(
+        row(&model, " test ").contains("40.0 s") && row(&model, " index ").contains("in 12.0 s")
+    );
+    update(&mut model, NOW.after(Duration::from_secs(10)), Message::Tick);
+    assert!(
+        row(&model, " test ").contains("50.0 s") && row(&model, " index ").contains("in 2.0 s")
+    );
+    update(&mut model, NOW.after(Duration::from_secs(30)), Message::Tick);
+    assert!(row(&model, " index ").contains("soon"), "it takes longer than it did before");
+}
+
+#[test]
 fn attempts_are_drawn_apart_and_waits_between_them_as_dots() {
     let ago = |seconds| Some(NOW.before(Duration::from_secs(seconds)));
     let mut retried = standing();
