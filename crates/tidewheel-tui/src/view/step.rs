@@ -3,7 +3,7 @@
 //! The log is in [`super::log`].
 
 use ratatui::layout::Rect;
-use tidewheel_client::api::{AttemptLine, StepState};
+use tidewheel_client::api::{AttemptLine, RunState, StepState};
 use tidewheel_client::text::{self, harmless, name, sentence};
 
 use super::paper::{Paper, rows_at_once};
@@ -36,6 +36,9 @@ pub(crate) fn details_places(model: &Model) -> usize {
 
 fn lines(known: &StepKnown, model: &Model, width: usize, signs: &'static Signs) -> Vec<Line> {
     let mut lines = Vec::new();
+    let goes_on = model.run_state() == Some(RunState::Running);
+    let state = known.result.as_ref().map(|it| it.state);
+    let is_running = goes_on && state == Some(StepState::Running);
     let mut say = |word: &str, tone: Tone, text: &str| {
         let first = Line::new().with(Tone::Faint, format!("  {word:<10}"));
         push_wrapped(&mut lines, first, (tone, text), width);
@@ -52,8 +55,16 @@ fn lines(known: &StepKnown, model: &Model, width: usize, signs: &'static Signs) 
         if let Some(at) = it.started_at {
             say("started", Tone::Plain, &clock(model, at));
         }
-        if let (Some(from), Some(to)) = (it.started_at, it.ended_at) {
-            say("took", Tone::Plain, &text::took(to.since(from)));
+        match (it.started_at, it.ended_at) {
+            (Some(from), Some(to)) => say("took", Tone::Plain, &text::took(to.since(from))),
+            (Some(from), None) if is_running => {
+                say(
+                    "running",
+                    Tone::Active,
+                    &format!("for {}", text::about(model.now.since(from))),
+                );
+            }
+            _ => {}
         }
         if let Some(code) = it.code {
             say("code", Tone::Plain, &code.to_string());
@@ -66,7 +77,10 @@ fn lines(known: &StepKnown, model: &Model, width: usize, signs: &'static Signs) 
         }
     }
     if let Some(it) = &known.explained {
-        say("explained", Tone::Plain, &sentence(&it.why));
+        // How long it runs is said above, as of now.
+        if !is_running {
+            say("explained", Tone::Plain, &sentence(&it.why));
+        }
         for needed in &it.waits_for {
             say("waits for", Tone::Plain, &name(needed));
         }

@@ -487,6 +487,22 @@ fn times_in_line_go_on_while_nothing_changes() {
 }
 
 #[test]
+fn how_long_a_step_runs_goes_on_where_it_is_looked_at() {
+    let mut model = model(NARROW, &[ENTER, ENTER]);
+    let mut running = known();
+    let result = running.result.as_mut().unwrap();
+    (result.state, result.error, result.ended_at) = (StepState::Running, None, None);
+    running.explained.as_mut().unwrap().why = "attempt 1 started 40 s ago".to_owned();
+    let question = model.question().unwrap();
+    let told = Answer::Step(Box::new(running));
+    update(&mut model, NOW, Message::Answered(question, Ok(told), Duration::ZERO));
+    assert!(text(&drawn(&model, COLOURFUL)).contains("running   for 40 s"));
+    update(&mut model, NOW.after(Duration::from_secs(25)), Message::Tick);
+    let shown = text(&drawn(&model, COLOURFUL));
+    assert!(shown.contains("running   for 1m05s") && !shown.contains(" ago"), "{shown}");
+}
+
+#[test]
 fn attempts_are_drawn_apart_and_waits_between_them_as_dots() {
     let ago = |seconds| Some(NOW.before(Duration::from_secs(seconds)));
     let mut retried = standing();
