@@ -7,7 +7,7 @@ use std::ops::Range;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use tidewheel_client::api::{LogLine, LogStream};
-use tidewheel_client::text::{bytes, columns, harmless};
+use tidewheel_client::text::{bytes, columns, count, harmless};
 
 use super::overview::waiting;
 use super::paper::Paper;
@@ -99,7 +99,8 @@ fn draw_row(log: &Log, letters: &Letters, row: &Range<usize>, paper: &mut Paper<
 
 fn head(log: &Log, width: usize, paper: &Paper<'_>) -> Line {
     let (total, size) = log.lines.as_ref().map_or((0, 0), |it| (it.total, it.size));
-    let mut line = Line::new().with(Tone::Faint, format!(" {total} lines, {}", bytes(size)));
+    let lines = count(usize::try_from(total).unwrap_or(usize::MAX), "line");
+    let mut line = Line::new().with(Tone::Faint, format!(" {lines}, {}", bytes(size)));
     let (attempt, all) = log.attempts();
     if all > 1 {
         line.push(Tone::Faint, format!(", attempt {attempt} of {all}"));

@@ -487,6 +487,18 @@ fn times_in_line_go_on_while_nothing_changes() {
 }
 
 #[test]
+fn lines_of_a_log_are_counted_in_words() {
+    let mut model = model(NARROW, &[ENTER, c('l')]);
+    for (total, words) in [(1, " 1 line, "), (2, " 2 lines, ")] {
+        let question = model.question().unwrap();
+        let told = Answer::Log(Box::new(lines(total)));
+        update(&mut model, NOW, Message::Answered(question, Ok(told), Duration::ZERO));
+        let shown = text(&drawn(&model, COLOURFUL));
+        assert!(shown.lines().nth(2).unwrap().starts_with(words), "{shown}");
+    }
+}
+
+#[test]
 fn how_long_a_step_runs_goes_on_where_it_is_looked_at() {
     let mut model = model(NARROW, &[ENTER, ENTER]);
     let mut running = known();
