@@ -115,7 +115,7 @@ impl Ground {
         // Nothing is tried again often, so that giving up and coming again is part of it.
         let mut command = self.scene.publish(&["--max-retries", "1", "--visible-within", "5s"]);
         // Packages one after the other, or as many at once as can go.
-        command.args(["--concurrency", if seed % 2 == 0 { "1" } else { "8" }]);
+        command.args(["--concurrency", if seed.is_multiple_of(2) { "1" } else { "8" }]);
         let heard = self.registry().requests_count();
         let command = command.stdout(file.try_clone().unwrap()).stderr(file);
         let begun = Begun::start(&self.scene, command);
