@@ -10,7 +10,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
 use tidewheel_core::Scheduler;
-use tidewheel_core::decision::{Action, Decision, Start, Tenure};
+use tidewheel_core::decision::{Action, Decision, MakeRun, Start, Tenure};
 use tidewheel_core::graph::Graph;
 use tidewheel_core::group::Membership;
 use tidewheel_core::id::{ProfileId, RunId, RunKey, ScheduleId};
@@ -70,13 +70,16 @@ struct Bench {
     decision: Decision,
     profile: ProfileId,
     second: u64,
+    /// Runs that schedules asked for.
+    wanted: Vec<MakeRun>,
 }
 
 impl Bench {
     fn new(store: SqliteStore, tenure: Tenure) -> Self {
         let mut scheduler = Scheduler::new(Config { slots: Some(1), ..Config::default() });
         let profile = scheduler.profile(&Profile::default()).unwrap();
-        Self { store, tenure, scheduler, decision: Decision::new(), profile, second: 0 }
+        let (decision, wanted) = (Decision::new(), Vec::new());
+        Self { store, tenure, scheduler, decision, profile, second: 0, wanted }
     }
 
     fn turn(&mut self, inputs: Vec<Input>, records: &[AttemptRecord]) -> (Vec<Reply>, Vec<Start>) {
@@ -94,12 +97,15 @@ impl Bench {
             .decision
             .commit(|changes| self.store.commit(self.tenure, changes, &records))
             .unwrap();
-        let starts = outputs.actions.iter().filter_map(|action| match action {
-            Action::StartAttempt(start) => Some(*start),
-            _ => None,
-        });
-        let replies = outputs.replies.drain(..).map(Result::unwrap).collect();
-        (replies, starts.collect())
+        let mut starts = Vec::new();
+        for action in &outputs.actions {
+            match action {
+                Action::StartAttempt(start) => starts.push(*start),
+                Action::MakeRun(make) => self.wanted.push(*make),
+                _ => {}
+            }
+        }
+        (outputs.replies.drain(..).map(Result::unwrap).collect(), starts)
     }
 
     fn ask(&mut self, command: Command) -> (Reply, Vec<Start>) {
@@ -212,6 +218,37 @@ fn submissions(bench: &mut Bench) {
     bench.run_out(starts);
 }
 
+/// Priorities that are changed while work waits: of a submission, of a run, and of a task of it.
+fn priorities(bench: &mut Bench) {
+    let (_, mut starts) = bench.ask(bench.submission(20));
+    let single = accepted(bench.ask(bench.submission(21)).0);
+    let graph = Arc::new(Graph::from_edges([("a", "b")]).unwrap());
+    let spec = Arc::new(RunSpec::new(graph, RunOptions::default(), Profile::default()));
+    let run = accepted(bench.ask(Command::SubmitRun { id: RunId(22), spec }).0);
+    for (run, task) in [(single, None), (run, None), (run, Some(1))] {
+        let priority = Priority::HIGH;
+        starts.extend(bench.ask(Command::SetPriority { run, task, priority }).1);
+    }
+    bench.run_out(starts);
+}
+
+/// A schedule whose firings are runs that its owner makes.
+fn firings_that_are_runs(bench: &mut Bench) {
+    let spec = Box::new(ScheduleSpec::new(Trigger::every(Duration::from_secs(2))));
+    let command = Command::AddSchedule { id: ScheduleId(2), spec, fires: Fires::Run };
+    let (Reply::Scheduled(schedule), _) = bench.ask(command) else { panic!("it was refused") };
+    while bench.wanted.is_empty() {
+        bench.turn(vec![Input::Event(Event::TimePassed)], &[]);
+    }
+    let make = bench.wanted.remove(0);
+    let graph = Arc::new(Graph::from_edges([("a", "b")]).unwrap());
+    let spec = Arc::new(RunSpec::new(graph, RunOptions::default(), Profile::default()));
+    let command = Command::SubmitFiring { schedule, id: make.run, spec };
+    let (_, starts) = bench.ask(command);
+    bench.run_out(starts);
+    bench.ask(Command::CancelSchedule(schedule));
+}
+
 fn definitions(bench: &mut Bench) {
     let name: Arc<str> = Arc::from("other");
     bench.ask(Command::DefineQueue { name: name.clone(), spec: QueueSpec::default() });
@@ -245,7 +282,9 @@ fn a_commit_looks_nothing_up_without_an_index() {
     listen(bench.store.connection_mut().unwrap());
     a_run(&mut bench);
     submissions(&mut bench);
+    priorities(&mut bench);
     definitions(&mut bench);
+    firings_that_are_runs(&mut bench);
     let heard = heard();
     for part in [
         "INSERT INTO runs (seq, run_id, kind, name",
@@ -253,7 +292,10 @@ fn a_commit_looks_nothing_up_without_an_index() {
         "INSERT INTO attempts",
         "INSERT INTO outputs",
         "INSERT INTO firings",
-        "UPDATE live_submissions",
+        "UPDATE live_submissions SET state",
+        "UPDATE live_submissions SET priority",
+        "INSERT OR REPLACE INTO priorities",
+        "UPDATE schedules SET state = ?2, wanted",
         "DELETE FROM live_runs",
         "DELETE FROM schedules",
         "UPDATE shards SET newest",
