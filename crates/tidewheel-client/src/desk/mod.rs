@@ -47,7 +47,7 @@ pub use reading::{LogOf, RawLog};
 pub use reuse::Reuse;
 pub use schedules::ScheduleWish;
 pub use start::{SAMPLES, WORKERS_DEFAULT};
-pub use states::{group_words, reason_words, run_state, step_state};
+pub use states::{attempt_state, group_words, reason_words, run_state, step_state};
 pub use step::WholeStep;
 pub use steps::{Beside, WholeRun};
 pub use surface::Surface;

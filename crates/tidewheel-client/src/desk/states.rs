@@ -24,6 +24,20 @@ pub fn step_state(state: TaskState) -> StepState {
     }
 }
 
+/// What the outcome of an attempt amounts to, from the word for it in [`AttemptLine`](crate::api::AttemptLine). One that
+/// ended while its step goes on is what a step would be that ends so.
+#[must_use]
+pub fn attempt_state(outcome: &str) -> StepState {
+    match outcome {
+        "succeeded" | "cached" | "reused" => StepState::Succeeded,
+        // It was taken away from it, and did not fail.
+        "cancelled" | "preempted" | "shut-down" | "handed-back" => StepState::Cancelled,
+        "skipped" | "postponed" => StepState::Skipped,
+        "unknown" | "lost" | "ambiguous" => StepState::Unknown,
+        _ => StepState::Failed,
+    }
+}
+
 /// The same of a run, and whether it is paused or without anybody who runs it.
 #[must_use]
 pub fn run_state(summary: &RunSummary, is_abandoned: bool) -> RunState {
@@ -140,4 +154,35 @@ pub(crate) fn timeout_words(
         words.push_str(&format!(", {}", what.replacen("waits", "waited", 1)));
     }
     Some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_without_work_has_succeeded_and_one_taken_away_has_not_failed() {
+        use RecordedOutcome::{Again, Cached, Failed, Reused, Skipped, Succeeded, Unknown};
+        let outcomes = [
+            (Succeeded, StepState::Succeeded),
+            (Cached, StepState::Succeeded),
+            (Reused, StepState::Succeeded),
+            (Failed, StepState::Failed),
+            (Skipped, StepState::Skipped),
+            (RecordedOutcome::Cancelled, StepState::Cancelled),
+            (Unknown, StepState::Unknown),
+            (Again(Reason::Error), StepState::Failed),
+            (Again(Reason::Panic), StepState::Failed),
+            (Again(Reason::AttemptTimeout), StepState::Failed),
+            (Again(Reason::Postponed), StepState::Skipped),
+            (Again(Reason::Preempted), StepState::Cancelled),
+            (Again(Reason::HandedBack), StepState::Cancelled),
+            (Again(Reason::ShutDown), StepState::Cancelled),
+            (Again(Reason::Lost), StepState::Unknown),
+            (Again(Reason::Ambiguous), StepState::Unknown),
+        ];
+        for (outcome, state) in outcomes {
+            assert_eq!(attempt_state(outcome.word()), state, "{outcome:?}");
+        }
+    }
 }

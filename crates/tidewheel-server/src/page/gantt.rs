@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use tidewheel::Timestamp;
 use tidewheel_client::api::{AttemptSpan, StepList, StepRow, StepState};
+use tidewheel_client::desk::attempt_state;
 use tidewheel_client::text;
 
 use super::axis::{AXIS, Tick, Window};
@@ -133,12 +134,7 @@ fn step_row(run: &str, step: &StepRow, window: Window, now: Timestamp) -> GanttR
 /// How an attempt ended. What became of its step later says nothing of it, but for the newest of which nothing else is known.
 pub(super) fn class_of_attempt(step: &StepRow, attempt: &AttemptSpan) -> &'static str {
     match attempt.outcome.as_deref() {
-        Some("succeeded" | "cached" | "reused") => "is-succeeded",
-        // It was taken away from it, and did not fail.
-        Some("cancelled" | "preempted" | "shut-down" | "handed-back") => "is-cancelled",
-        Some("skipped" | "postponed") => "is-skipped",
-        Some("unknown" | "lost" | "ambiguous") => "is-unknown",
-        Some(_) => "is-failed",
+        Some(outcome) => class_of(attempt_state(outcome)),
         None if step.attempts.last() == Some(attempt) => class_of(step.state),
         None => "is-failed",
     }

@@ -12,7 +12,7 @@ use tidewheel_client::api::{
     ArtifactLine, AttemptLine, LogFile, LogLine, LogList, LogSpan, LogStream, LogWanted, RunState,
     StepState,
 };
-use tidewheel_client::desk::{LogOf, WholeStep};
+use tidewheel_client::desk::{LogOf, WholeStep, attempt_state};
 use tidewheel_client::text::{self, block, sentence, short_id};
 use utoipa::ToSchema;
 
@@ -338,8 +338,8 @@ fn attempt(it: &AttemptLine, said: Option<&str>, now: tidewheel::Timestamp) -> A
         (None, None) => String::new(),
     };
     // What is kept of one that succeeded may have the error of the one before it.
-    let has_failed = it.outcome.as_deref() != Some("succeeded");
-    let error = it.error.as_deref().filter(|error| has_failed && Some(*error) != said);
+    let has_succeeded = it.outcome.as_deref().map(attempt_state) == Some(StepState::Succeeded);
+    let error = it.error.as_deref().filter(|error| !has_succeeded && Some(*error) != said);
     Attempt {
         number: it.attempt,
         outcome: it.outcome.clone().unwrap_or_else(|| match it.ended_at {

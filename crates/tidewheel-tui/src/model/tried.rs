@@ -5,7 +5,8 @@
 use std::time::Duration;
 
 use tidewheel::Timestamp;
-use tidewheel_client::api::AttemptList;
+use tidewheel_client::api::{AttemptList, StepState};
+use tidewheel_client::desk::attempt_state;
 
 use super::watched::Watched;
 use crate::run::{Status, Step, Tone};
@@ -71,11 +72,7 @@ impl Watched {
             let of_it = told.iter().filter(|list| *list.step == **name);
             let attempts = of_it.flat_map(|list| &list.attempts).filter_map(|it| {
                 let at = |instant: Timestamp| instant.since(since);
-                let tone = match it.outcome.as_deref() {
-                    Some("succeeded" | "cached") => Tone::Good,
-                    Some("cancelled" | "skipped") => Tone::Doubtful,
-                    _ => Tone::Bad,
-                };
+                let tone = Tone::of(it.outcome.as_deref().map_or(StepState::Failed, attempt_state));
                 let (began, ended) = (at(it.started_at?), at(it.ended_at?));
                 Some((it.attempt, Stretch { began, ended, tone }))
             });
@@ -115,7 +112,7 @@ impl Watched {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test")]
 
-    use tidewheel_client::api::{AttemptLine, StepStanding, StepState};
+    use tidewheel_client::api::{AttemptLine, StepStanding};
 
     use super::*;
     use crate::model::Shown;
@@ -183,5 +180,24 @@ mod tests {
         watched.take_in(&["test".to_owned()], &[told()]);
         let apart = [(55, 60, Tone::Bad), (70, 75, Tone::Bad), (85, 95, Tone::Active)];
         assert_eq!(seconds(&watched), apart);
+    }
+
+    #[test]
+    fn attempts_have_the_tone_of_their_own_end() {
+        let ends = [
+            ("failed", Tone::Bad),
+            ("attempt-timeout", Tone::Bad),
+            ("reused", Tone::Good),
+            ("cached", Tone::Good),
+            ("preempted", Tone::Doubtful),
+            ("postponed", Tone::Doubtful),
+        ];
+        for (outcome, tone) in ends {
+            let mut watched = watched();
+            let told = AttemptList { attempts: vec![line(1, 40, 35, outcome)], ..told() };
+            watched.take_in(&["test".to_owned()], &[told]);
+            let all = watched.stretches(2, Duration::from_secs(95), Tone::Active);
+            assert_eq!(all[0].tone, tone, "{outcome}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! What a line says is decided in `row` and `view`; here it is only kept and painted.
 
+use tidewheel_client::api::StepState;
 use tidewheel_client::text;
 
 /// One row of the screen.
@@ -34,6 +35,20 @@ pub enum Tone {
     Doubtful,
     /// It goes on.
     Active,
+}
+
+impl Tone {
+    /// That of what has come to a state.
+    #[must_use]
+    pub const fn of(state: StepState) -> Self {
+        match state {
+            StepState::Succeeded => Self::Good,
+            StepState::Failed | StepState::Unknown => Self::Bad,
+            StepState::Running => Self::Active,
+            StepState::Pending => Self::Plain,
+            StepState::Skipped | StepState::Cancelled => Self::Doubtful,
+        }
+    }
 }
 
 impl Line {

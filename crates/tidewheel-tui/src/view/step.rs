@@ -4,6 +4,7 @@
 
 use ratatui::layout::Rect;
 use tidewheel_client::api::{AttemptLine, RunState, StepState};
+use tidewheel_client::desk::attempt_state;
 use tidewheel_client::text::{self, harmless, name, sentence};
 
 use super::paper::{Paper, rows_at_once};
@@ -45,7 +46,7 @@ fn lines(known: &StepKnown, model: &Model, width: usize, signs: &'static Signs) 
     };
     if let Some(it) = &known.result {
         let tolerated = if it.tolerated { ", which is tolerated" } else { "" };
-        say("state", tone(it.state), &format!("{}{tolerated}", it.state));
+        say("state", Tone::of(it.state), &format!("{}{tolerated}", it.state));
         if let Some(reason) = &it.reason {
             say("why", Tone::Plain, &sentence(reason));
         }
@@ -130,13 +131,8 @@ fn attempt(
 ) {
     let mut line = Line::new().with(Tone::Plain, format!("  {:>3}  ", it.attempt));
     let indent = line.width();
-    let outcome = it.outcome.as_deref().unwrap_or("running");
-    let tone = match outcome {
-        "succeeded" => Tone::Good,
-        "running" => Tone::Active,
-        _ => Tone::Bad,
-    };
-    column(&mut line, tone, outcome, 10, signs);
+    let state = it.outcome.as_deref().map_or(StepState::Running, attempt_state);
+    column(&mut line, Tone::of(state), it.outcome.as_deref().unwrap_or("running"), 10, signs);
     let began = it.started_at.map(|at| clock(model, at)).unwrap_or_default();
     column(&mut line, Tone::Plain, &began, 12, signs);
     let took = it.started_at.zip(it.ended_at).map(|(from, to)| text::took(to.since(from)));
@@ -182,15 +178,5 @@ pub(super) fn output(lines: &mut Vec<Line>, key: &str, value: &serde_json::Value
         let words =
             format!("    and {} more; `tidewheel show` has all", text::count(more, "letter"));
         lines.push(Line::new().with(Tone::Faint, words));
-    }
-}
-
-fn tone(state: StepState) -> Tone {
-    match state {
-        StepState::Succeeded => Tone::Good,
-        StepState::Failed | StepState::Unknown => Tone::Bad,
-        StepState::Running => Tone::Active,
-        StepState::Pending => Tone::Plain,
-        StepState::Skipped | StepState::Cancelled => Tone::Doubtful,
     }
 }
