@@ -18,6 +18,9 @@ fn every_scenario_plays() {
     for path in &files {
         let text = std::fs::read_to_string(path).expect("a scenario can be read");
         let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+        if !text.starts_with("# ") {
+            failures.push(format!("{name}: its first line does not say why it matters"));
+        }
         match catch_unwind(AssertUnwindSafe(|| scenario::play(&name, &text))) {
             Ok(Ok(())) => {}
             Ok(Err(error)) => failures.push(format!("{error:#}")),
