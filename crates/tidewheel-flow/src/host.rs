@@ -49,6 +49,17 @@ pub enum StartError {
     Rejected(Rejection),
 }
 
+impl StartError {
+    /// Whether it may be otherwise in a while: what keeps a secret may not be up yet.
+    fn is_passing(&self) -> bool {
+        matches!(
+            self,
+            Self::EnvFile(EnvFileError::Interrupted)
+                | Self::Secret(SecretError::Unreadable { .. } | SecretError::Command { .. })
+        )
+    }
+}
+
 impl From<Rejection> for StartError {
     fn from(rejection: Rejection) -> Self {
         Self::Rejected(rejection)
@@ -230,8 +241,7 @@ impl FlowHost {
         let runner = match place.get_or_try_init(|| self.restore(&attempt)).await {
             Ok(runner) => runner,
             Err(error) => {
-                let why = format!("what earlier steps left cannot be read: {error}");
-                self.shared.means.tell_why(&attempt, attempt.number(), why);
+                self.shared.means.tell_why(&attempt, attempt.number(), error.to_string());
                 return Outcome::Postponed(AGAIN_AFTER);
             }
         };
@@ -325,11 +335,13 @@ impl FlowHost {
         let made = self.understand(attempt).await;
         let (order, flow, secrets, env_files) = match made {
             Ok(made) => made,
-            Err(StartError::EnvFile(error @ EnvFileError::Interrupted)) => return Err(error.into()),
+            Err(error) if error.is_passing() => return Err(error.into()),
             Err(error) => return Ok(Err(Arc::from(error.to_string()))),
         };
         let (recall, run) = (Arc::clone(&self.shared.recall), attempt.id().run);
-        let recalled = tokio::task::spawn_blocking(move || recall(run)).await??;
+        let recalled = tokio::task::spawn_blocking(move || recall(run)).await?;
+        let recalled =
+            recalled.map_err(|error| format!("what earlier steps left cannot be read: {error}"))?;
         let outputs = reused_outputs(&order);
         let (instant, means) = (scheduled_at(&order), Arc::clone(&self.shared.means));
         let again = earlier(&order);
