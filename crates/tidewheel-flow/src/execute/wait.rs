@@ -59,7 +59,7 @@ impl FlowRunner {
                 }
                 other => other,
             },
-            WaitFor::Approval(_) => self.approval(wait, attempt),
+            WaitFor::Approval(_) => self.approval(wait, attempt).await,
         }
     }
 
@@ -111,11 +111,14 @@ impl FlowRunner {
         self.tell_why(attempt, &failure.message);
     }
 
-    fn approval(&self, wait: &Wait, attempt: &Attempt) -> Result<Success, Trouble> {
-        let Some(answers) = &self.means.answers else {
+    async fn approval(&self, wait: &Wait, attempt: &Attempt) -> Result<Success, Trouble> {
+        let Some(answers) = self.means.answers.clone() else {
             return Err(Trouble::permanent("nobody can be asked for approval here"));
         };
-        let Some(answer) = answers.answer(attempt.id()) else {
+        // They are read from what is stored, which others may have just then.
+        let id = attempt.id();
+        let read = tokio::task::spawn_blocking(move || answers.answer(id)).await;
+        let Some(answer) = read.ok().flatten() else {
             return Err(Trouble::postponed(wait.every));
         };
         if answer.is_approved {
