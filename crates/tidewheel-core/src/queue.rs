@@ -12,7 +12,7 @@ use crate::input::Rejection;
 use crate::party::Parties;
 use crate::policy::{Ageing, Bucket, Priority};
 use crate::ready::Lanes;
-use crate::spec::QueueSpec;
+use crate::spec::{DEFAULT_QUEUE, QueueSpec};
 use crate::statistics::Statistics;
 use crate::task::{Reason, Task, TaskState};
 use crate::time::Moment;
@@ -107,6 +107,12 @@ impl Queue {
             preemptible: Preemptible::default(),
             parties: None,
         }
+    }
+
+    /// The one that is always there. It is everybody's, so no run may bring another.
+    pub fn of_everybody() -> Self {
+        let own = Self::new(Arc::from(DEFAULT_QUEUE), QueueSpec::default());
+        Self { is_brought: false, ..own }
     }
 }
 

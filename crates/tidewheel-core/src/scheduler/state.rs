@@ -19,7 +19,7 @@ use crate::queue::{Class, Queue};
 use crate::row::Wanted;
 use crate::run::{Extra, Run, Work};
 use crate::schedule::Schedule;
-use crate::spec::{Config, DEFAULT_QUEUE, Profile, QueueSpec};
+use crate::spec::{Config, Profile};
 use crate::task::Task;
 use crate::time::Now;
 use crate::timer::Wheel;
@@ -161,7 +161,7 @@ impl Scheduler {
             classes: Vec::new(),
             class_of: BTreeMap::new(),
             free_classes: Vec::new(),
-            queues: vec![Queue::new(Arc::from(DEFAULT_QUEUE), QueueSpec::default())],
+            queues: vec![Queue::of_everybody()],
             limits: Vec::new(),
             shared: Vec::new(),
             keys: HashMap::new(),
