@@ -24,6 +24,7 @@ const ERRORS: &[Row] = &[
     ("bad-name", "flow:\n  - { name: a, run: x, env: { 1A: x } }\n", (2, 31), "not starting with a digit"),
     ("bad-name", "params: { p: x }\nflow:\n  - { name: a, run: x, env: { LD_PRELOAD: '{{ params.p }}' } }\n", (3, 31), "decides what code runs"),
     ("bad-name", "flow:\n  - { name: a, run: x, foreach: { in: [1], as: flows } }\n", (2, 48), "name of an element"),
+    ("bad-name", "queues: { default: { slots: 1 } }\nflow:\n  - { name: a, run: x }\n", (1, 11), "that of all flows"),
     ("bad-template", "flow:\n  - { name: a, argv: [echo, '{{ 1 + }}'] }\n", (2, 37), "a value is wanted here"),
     ("bad-template", "flow:\n  - { name: a, argv: [echo, '{{ 1 | uper }}'] }\n", (2, 37), "perhaps `upper` is meant"),
     ("bad-template", "flow:\n  - name: a\n    argv:\n      - echo\n      - |\n        first\n        {{ 1 | uper }}\n", (7, 16), "no filter `uper`"),

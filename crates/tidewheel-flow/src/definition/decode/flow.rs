@@ -77,7 +77,7 @@ pub(crate) fn decode(
         steps,
         runner: runner(map),
         limits: decoder.limits(map),
-        queues: queues(map),
+        queues: decoder.queues(map),
         concurrency: decoder.concurrency(map),
         schedules: decoder.schedules(map),
         notify: fields::many(map, "notify").iter().filter_map(fields::name).collect(),
@@ -185,6 +185,26 @@ impl Decoder<'_> {
         }
     }
 
+    /// What names no queue is in `default`, of whatever flow it is: none of them says what it is like.
+    fn queues(&mut self, map: &Map) -> BTreeMap<String, QueueSpec> {
+        let entries = fields::mapping(map, "queues").into_iter().flat_map(Map::iter);
+        let mut queues = BTreeMap::new();
+        for entry in entries {
+            if entry.key == "default" {
+                let text = "the queue `default` is that of all flows: none of them defines it";
+                self.problems.push(
+                    Problem::error("bad-name", text)
+                        .at(entry.key_span)
+                        .hint("give it a name of its own, and say that as the `queue` of steps"),
+                );
+                continue;
+            }
+            let spec = fields::as_mapping(&entry.value).map_or_else(QueueSpec::default, queue);
+            queues.insert(entry.key.clone(), spec);
+        }
+        queues
+    }
+
     /// The group of the flow's runs. It is asked for before anything runs, so only params are known.
     fn concurrency(&mut self, map: &Map) -> Option<Concurrency> {
         let node = map.get("concurrency")?;
@@ -239,15 +259,12 @@ fn runner(map: &Map) -> Runner {
     }
 }
 
-fn queues(map: &Map) -> BTreeMap<String, QueueSpec> {
-    let Some(map) = fields::mapping(map, "queues") else { return BTreeMap::new() };
-    let queue = |map: &Map| QueueSpec {
+fn queue(map: &Map) -> QueueSpec {
+    QueueSpec {
         weight: fields::count(map, "weight").unwrap_or(1),
         slots: fields::count(map, "slots"),
         rate: map.get("rate").and_then(|node| literal::rate(node).ok()),
         waiting_max: fields::count(map, "waiting_max"),
         ..QueueSpec::default()
-    };
-    let of = |node: &Node| fields::as_mapping(node).map_or_else(QueueSpec::default, queue);
-    map.iter().map(|entry| (entry.key.clone(), of(&entry.value))).collect()
+    }
 }
