@@ -12,7 +12,7 @@ use common::disturbed::{Disturbed, Wrong};
 use common::{Gate, Log, seconds, until};
 use tidewheel::observe::{Fact, Notice, NoticeStream};
 use tidewheel::store::Pace;
-use tidewheel::{Graph, Rejection, RunError, Shutdown, TaskError};
+use tidewheel::{Graph, LimitSpec, QueueSpec, Rejection, RunError, Shutdown, TaskError};
 
 /// Waits for a fact.
 async fn fact(notices: &mut NoticeStream, is_it: impl Fn(&Fact) -> bool) -> Notice {
@@ -300,6 +300,29 @@ async fn words_that_are_in_no_row_hold_after_a_recovery_as_well() {
     assert_eq!((overview.slots, overview.total.queued), (Some(3), 2), "{overview:?}");
     wheel.shutdown(Shutdown::reject().after(Duration::ZERO)).await;
     assert!(waiting.await.is_err() && run.await.is_ok());
+}
+
+#[tokio::test]
+async fn what_a_wheel_was_given_is_not_changed_by_a_run_after_a_recovery_either() {
+    let store = Disturbed::new(Pace::Brief);
+    let narrow = || QueueSpec { slots: Some(1), ..QueueSpec::default() };
+    let wheel = store.builder().limit("db", 4).queue("slow", narrow()).start();
+    let mut notices = wheel.notices();
+    let one = || Graph::from_edges([("a", "b")]).unwrap();
+    let free = wheel.run(one(), |_| async {}).with_limit("free", LimitSpec::Units(1));
+    free.start().unwrap().await.unwrap();
+    store.depose();
+    assert!(matches!(wheel.pause_queue("default"), Err(Rejection::Unavailable(_))));
+    fact(&mut notices, |fact| matches!(fact, Fact::Restored)).await;
+    until(|| wheel.trouble().is_none()).await;
+    let run = || wheel.run(one(), |_| async {});
+    let refused = run().with_limit("db", LimitSpec::Units(1)).start().unwrap_err();
+    assert!(matches!(refused, Rejection::Contradiction { what: "limit", .. }), "{refused:?}");
+    let refused = run().with_queue("slow", QueueSpec::default()).start().unwrap_err();
+    assert!(matches!(refused, Rejection::Contradiction { what: "queue", .. }), "{refused:?}");
+    // What only runs had brought is theirs as before.
+    run().with_limit("free", LimitSpec::Units(2)).start().unwrap().await.unwrap();
+    wheel.shutdown(Shutdown::drain()).await;
 }
 
 #[tokio::test]

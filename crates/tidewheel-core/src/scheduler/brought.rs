@@ -41,6 +41,20 @@ impl Scheduler {
         Ok(reply)
     }
 
+    /// Goes on for one whose memory was lost: which names are defined for all, no row says.
+    pub fn take_over_own(&mut self, before: &Self) {
+        for own in before.queues.iter().filter(|it| !it.is_brought) {
+            if let Ok(index) = self.find_queue(&own.name) {
+                self.queues[index as usize].is_brought = false;
+            }
+        }
+        for own in before.limits.iter().filter(|it| !it.is_brought) {
+            if let Ok(index) = self.find_limit(&own.name) {
+                self.limits[index as usize].is_brought = false;
+            }
+        }
+    }
+
     /// Defines what a run brings along, or nothing of it. If the run is refused for another reason, what
     /// it brought is used by nobody, and the next may define it otherwise.
     pub(super) fn bring(

@@ -303,8 +303,8 @@ impl Engine {
         self.records.clear();
     }
 
-    /// Starts again from what is stored, under a new tenure; what was in memory is forgotten. The
-    /// decision that restoring led to is open.
+    /// Starts again from what is stored, under a new tenure; what was in memory is forgotten, but for
+    /// which queues and limits are defined for all. The decision that restoring led to is open.
     ///
     /// Keys handed out before find nothing any more; see [`RunRef`]. Attempts in `alive` are still
     /// under way.
@@ -321,9 +321,10 @@ impl Engine {
     ) -> Result<(), EngineError> {
         self.lose();
         let mut decision = Decision::new();
-        let scheduler =
+        let mut scheduler =
             Scheduler::restore(self.config.clone(), snapshot, alive, now, &mut decision)
                 .map_err(EngineError::Restore)?;
+        scheduler.take_over_own(&self.scheduler);
         self.tenure = tenure;
         self.decision = decision;
         self.scheduler = scheduler;

@@ -123,8 +123,8 @@ impl<F> RunBuilder<F> {
     }
 
     /// Brings a queue along. If there is one of this name that says the same, it is shared; if one says
-    /// something else, the run is refused while that one is in use, or if the wheel itself was given it.
-    /// `default` is the wheel's own.
+    /// something else, the run is refused while that one is in use, or if the wheel itself was given it
+    /// since it was started. `default` is the wheel's own.
     pub fn with_queue(mut self, name: &str, spec: QueueSpec) -> Self {
         self.defines.push(Definition::Queue { name: Arc::from(name), spec });
         self
