@@ -285,7 +285,7 @@ impl Schedule {
                 self.state.anchor = None;
                 self.plan_delay(self.state.seen_label);
             }
-            _ => self.plan_from(self.state.cursor.as_micros().saturating_add(1)),
+            _ => self.plan_after_cursor(),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use crate::policy::{Backoff, Jitter, Retry, Shape};
-use crate::time::{Moment, Timestamp};
+use crate::time::{Moment, Now, Timestamp};
 
 use super::test_bench::*;
 use super::{Anchor, Due, Misfire, Overlap, Schedule, ScheduleSpec, SkipReason, Trigger, Verdict};
@@ -270,6 +270,22 @@ fn new_rules_of_a_time_zone_move_the_pending_instant_at_the_next_start() {
     assert_eq!(bench.schedule.next_nominal(), Some(at("2026-11-15T16:00:00Z")));
     bench.run(seconds(86_400));
     assert_eq!(bench.nominals(), ["2026-11-15T16:00:00Z"]);
+}
+
+#[test]
+fn the_last_instant_that_there_is_is_decided_once() {
+    let spec = ScheduleSpec { overlap: Overlap::Skip, ..spec(Trigger::every(seconds(1))) };
+    let wall = Timestamp::from_micros(i64::MAX).before(seconds(2));
+    let mut bench = Bench::at(spec, Now { wall, ..noon() });
+    // What fires first goes on, and the others are skipped.
+    for _ in 0..3 {
+        bench.sleep(seconds(1)).poll();
+    }
+    let skipped = bench.schedule.counters().skipped.total();
+    assert!(skipped > 0);
+    bench.sleep(seconds(1)).poll().sleep(seconds(1)).poll();
+    assert_eq!(bench.schedule.counters().skipped.total(), skipped);
+    assert_eq!(bench.schedule.next_due(), None);
 }
 
 #[test]

@@ -382,12 +382,20 @@ impl Schedule {
                     self.place(start.from(label).max(label));
                 }
             }
-            _ => self.plan_from(self.state.cursor.as_micros().saturating_add(1)),
+            _ => self.plan_after_cursor(),
+        }
+    }
+
+    /// Plans the first instant after the cursor of a trigger that knows its instants. Nothing comes after the end of time.
+    pub(super) fn plan_after_cursor(&mut self) {
+        match self.state.cursor.as_micros().checked_add(1) {
+            Some(from) => self.plan_from(from),
+            None => self.end(EndReason::Exhausted),
         }
     }
 
     /// Plans the first instant at or after `from` of a trigger that knows its instants.
-    pub(super) fn plan_from(&mut self, from: i64) {
+    fn plan_from(&mut self, from: i64) {
         let line = self.line();
         match line.first_free_from(from) {
             Some(instant) => self.state.pending = Some(self.with_jitter(instant)),
@@ -436,7 +444,7 @@ impl Schedule {
             }
             _ => {
                 let before = self.state.pending.take();
-                self.plan_from(self.state.cursor.as_micros().saturating_add(1));
+                self.plan_after_cursor();
                 if before.map(|pending| pending.nominal) == self.next_nominal() {
                     self.state.pending = before;
                 }
