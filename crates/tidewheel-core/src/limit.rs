@@ -106,8 +106,26 @@ impl Limit {
         }
     }
 
-    /// Changes the settings and keeps what is taken, where the kind is the same.
+    /// Whether these settings are of its kind.
+    pub fn is_kind_of(&self, spec: &LimitSpec) -> bool {
+        std::mem::discriminant(&self.spec()) == std::mem::discriminant(spec)
+    }
+
+    /// Whether units are here, or on their way, that are shared with others.
+    pub fn has_units_of_others(&self) -> bool {
+        self.share.as_ref().is_some_and(|it| (it.held, it.asked, it.returning) != (0, 0, 0))
+    }
+
+    /// Changes the settings and keeps what is taken, where the kind is the same; of one that becomes
+    /// another, nothing may be taken.
     pub fn change(&mut self, spec: &LimitSpec) {
+        if !self.is_kind_of(spec) {
+            let (is_brought, timer) = (self.is_brought, self.timer);
+            let waiting = std::mem::take(&mut self.waiting);
+            let other = Self::new(self.name.clone(), spec);
+            *self = Self { is_brought, waiting, timer, ..other };
+            return;
+        }
         match (&mut self.kind, spec) {
             (LimitKind::Units { max, .. }, LimitSpec::Units(new) | LimitSpec::SharedUnits(new)) => {
                 *max = *new

@@ -3,13 +3,18 @@
 //!
 //! Making and changing them is in `control`.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::control::check_queue;
 use super::profiles::Resolved;
-use super::state::Scheduler;
+use super::state::{ScheduleEntry, Scheduler};
 use crate::decision::Decision;
 use crate::id::ProfileId;
-use crate::input::{Rejection, Reply};
+use crate::input::{Fires, Rejection, Reply};
+use crate::limit::Limit;
+use crate::queue::Queue;
 use crate::run::Work;
 use crate::spec::{Definition, LimitSpec, QueueSpec, RunSpec};
 
@@ -55,22 +60,17 @@ impl Scheduler {
         }
     }
 
-    /// Defines what a run brings along, or nothing of it. If the run is refused for another reason, what
-    /// it brought is used by nobody, and the next may define it otherwise.
+    /// Defines what a run brings along, if the run can be accepted then; else nothing of it.
     pub(super) fn bring(
         &mut self,
         run: &RunSpec,
         decision: &mut Decision,
     ) -> Result<(), Rejection> {
-        let mut missing = Vec::new();
-        for definition in &run.defines {
-            if let Definition::Limit { name, spec } = definition {
-                check_limit(name, spec)?;
-            }
-            if !self.is_there(definition, run)? {
-                missing.push(definition);
-            }
+        let missing = self.missing(run)?;
+        if missing.is_empty() {
+            return Ok(());
         }
+        self.check_as_if(&missing, run)?;
         for definition in missing {
             match definition {
                 Definition::Queue { name, spec } => {
@@ -82,6 +82,90 @@ impl Scheduler {
             };
         }
         Ok(())
+    }
+
+    /// What a run brings along and that is not there as it says. The error is why it cannot be defined.
+    fn missing<'r>(&self, run: &'r RunSpec) -> Result<Vec<&'r Definition>, Rejection> {
+        let mut missing = Vec::new();
+        for definition in &run.defines {
+            match definition {
+                Definition::Queue { name, spec } => check_queue(name, spec)?,
+                Definition::Limit { name, spec } => check_limit(name, spec)?,
+            }
+            if self.is_there(definition, run)? {
+                continue;
+            }
+            if let Definition::Limit { name, spec } = definition
+                && let Ok(index) = self.find_limit(name)
+            {
+                self.check_limit_change(index, spec)?;
+            }
+            missing.push(definition);
+        }
+        Ok(missing)
+    }
+
+    /// Refuses a run that would be refused once what is missing is there.
+    fn check_as_if(&mut self, missing: &[&Definition], run: &RunSpec) -> Result<(), Rejection> {
+        let mut counts: BTreeMap<&Arc<str>, u64> = BTreeMap::from([(&run.options.queue, 0)]);
+        for (place, profile) in run.profiles.iter().enumerate() {
+            let tasks = match run.profile_of.len() {
+                0 if place == 0 => run.graph.len() as usize,
+                _ => run.profile_of.iter().filter(|it| usize::from(**it) == place).count(),
+            };
+            let queue = profile.queue.as_ref().unwrap_or(&run.options.queue);
+            *counts.entry(queue).or_default() += tasks as u64;
+            let mut needs: BTreeMap<&Arc<str>, u64> = BTreeMap::new();
+            for (name, units) in &profile.limits {
+                let wanted = needs.entry(name).or_default();
+                *wanted += u64::from(*units);
+                self.limit_as_if(missing, name)?.check_fits(*wanted)?;
+            }
+        }
+        let mut refusal = self.shutdown.map(|_| Rejection::ShuttingDown);
+        for (name, count) in &counts {
+            let room = self.queue_as_if(missing, name)?.check_room(*count);
+            refusal = refusal.or(room.err());
+        }
+        let Some(refusal) = refusal else { return Ok(()) };
+        for (name, count) in counts {
+            if let Ok(index) = self.find_queue(name) {
+                self.queues[index as usize].statistics.rejected += count;
+            }
+        }
+        Err(refusal)
+    }
+
+    fn queue_as_if(
+        &self,
+        missing: &[&Definition],
+        name: &Arc<str>,
+    ) -> Result<Cow<'_, Queue>, Rejection> {
+        let known = self.find_queue(name).map(|index| &self.queues[index as usize]);
+        let spec = missing.iter().rev().find_map(|it| match it {
+            Definition::Queue { name: brought, spec } if brought == name => Some(spec.clone()),
+            _ => None,
+        });
+        Ok(match (spec, known) {
+            (None, known) => Cow::Borrowed(known?),
+            (Some(spec), Ok(known)) => Cow::Owned(Queue { spec, ..known.clone() }),
+            (Some(spec), Err(_)) => Cow::Owned(Queue::new(name.clone(), spec)),
+        })
+    }
+
+    fn limit_as_if(
+        &self,
+        missing: &[&Definition],
+        name: &Arc<str>,
+    ) -> Result<Cow<'_, Limit>, Rejection> {
+        let spec = missing.iter().rev().find_map(|it| match it {
+            Definition::Limit { name: brought, spec } if brought == name => Some(spec),
+            _ => None,
+        });
+        Ok(match spec {
+            Some(spec) => Cow::Owned(Limit::new(name.clone(), spec)),
+            None => Cow::Borrowed(&self.limits[self.find_limit(name)? as usize]),
+        })
     }
 
     /// Whether a definition is there as it is said. The error is that another is, and is in use.
@@ -101,11 +185,7 @@ impl Scheduler {
                 if limit.spec() == *spec {
                     return Ok(true);
                 }
-                let needs = |it: &Resolved| {
-                    let class = &self.classes[it.class as usize];
-                    class.needs.iter().any(|(needed, _)| *needed == index)
-                };
-                ("limit", name, limit.is_brought, self.user_of(needs))
+                ("limit", name, limit.is_brought, self.user_of(|it| self.needs(it, index)))
             }
         };
         let by = match (is_brought, user) {
@@ -121,11 +201,20 @@ impl Scheduler {
         })
     }
 
-    /// Some work that has not ended and is treated so, in words. A run is in memory until its end was
-    /// told.
+    /// Whether there is work, or will be, that needs a limit.
+    pub(super) fn is_needed(&self, limit: u32) -> bool {
+        self.user_of(|it| self.needs(it, limit)).is_some()
+    }
+
+    fn needs(&self, profile: &Resolved, limit: u32) -> bool {
+        self.classes[profile.class as usize].need(limit).is_some()
+    }
+
+    /// Some work that has not ended, or will come, and is treated so, in words. A run is in memory until
+    /// its end was told.
     fn user_of(&self, is_so: impl Fn(&Resolved) -> bool) -> Option<Arc<str>> {
         let is_treated_so = |profile: ProfileId| is_so(&self.profiles[profile.0 as usize]);
-        self.works.values().find_map(|work| match work {
+        let work = self.works.values().find_map(|work| match work {
             Work::Run(run) if run.unended == 0 => None,
             Work::Run(run) => run
                 .profiles
@@ -135,6 +224,13 @@ impl Scheduler {
             Work::Single(single) => {
                 is_treated_so(single.task.profile).then(|| Arc::from("a task that has not ended"))
             }
+        });
+        work.or_else(|| {
+            let fires_so = |it: &ScheduleEntry| match it.fires {
+                Fires::Task { profile, .. } => is_treated_so(profile),
+                Fires::Run => false,
+            };
+            self.schedules.values().any(fires_so).then(|| Arc::from("a schedule"))
         })
     }
 }

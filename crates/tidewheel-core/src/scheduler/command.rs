@@ -88,13 +88,7 @@ impl Scheduler {
         // Units of rates and breakers mean nothing.
         let in_range = |(index, units)| (index, u32::try_from(units).unwrap_or(u32::MAX));
         let mut needs: Vec<(u32, u32)> = needs.into_iter().map(in_range).collect();
-        // Shared limits come last, in an order that all who share them have in common: whoever has
-        // units of one and waits for the next cannot be waited for by somebody who has that one.
-        let limits = &self.limits;
-        needs.sort_by_key(|(index, _)| {
-            let limit = &limits[*index as usize];
-            limit.share.is_some().then_some(&limit.name)
-        });
+        self.sort_needs(&mut needs);
         Ok(needs)
     }
 

@@ -309,11 +309,7 @@ impl Scheduler {
         spec: QueueSpec,
         decision: &mut Decision,
     ) -> Result<Reply, Rejection> {
-        if spec.weight == 0 || spec.slots == Some(0) {
-            return Err(Rejection::Invalid(
-                format!("queue `{name}` needs a weight and slots of at least one").into(),
-            ));
-        }
+        check_queue(&name, &spec)?;
         let mut had_preemption = false;
         let has_preemption = spec.preempt;
         let index = match self.find_queue(&name) {
@@ -349,28 +345,30 @@ impl Scheduler {
         spec: &LimitSpec,
         decision: &mut Decision,
     ) -> Result<Reply, Rejection> {
-        match self.find_limit(&name) {
+        let index = match self.find_limit(&name) {
             Ok(index) => {
                 self.check_limit_change(index, spec)?;
                 self.limits[index as usize].change(spec);
                 self.wake_limit(index);
+                index
             }
             Err(_) => {
-                let limit = Limit::new(name.clone(), spec);
-                if limit.share.is_some() {
-                    self.shared.push(self.limits.len() as u32);
-                }
-                self.limits.push(limit);
+                self.limits.push(Limit::new(name.clone(), spec));
+                self.limits.len() as u32 - 1
             }
-        }
+        };
+        self.list_shared(index);
         decision.change(|| Change::LimitStored { name, spec: spec.clone() });
         Ok(Reply::Done)
     }
 
-    /// A limit must keep its kind, and stay wide enough for work that may ask for it.
-    fn check_limit_change(&self, index: u32, spec: &LimitSpec) -> Result<(), Rejection> {
+    /// A limit must keep its kind while it is used, and stay wide enough for work that may ask for it.
+    pub(super) fn check_limit_change(&self, index: u32, spec: &LimitSpec) -> Result<(), Rejection> {
         let limit = &self.limits[index as usize];
-        if std::mem::discriminant(&limit.spec()) != std::mem::discriminant(spec) {
+        if !limit.is_kind_of(spec) {
+            if limit.is_brought && !limit.has_units_of_others() && !self.is_needed(index) {
+                return Ok(());
+            }
             return Err(Rejection::Invalid(
                 format!("limit `{}` is of another kind already", limit.name).into(),
             ));
@@ -489,4 +487,12 @@ impl Scheduler {
             decision.act(Action::ShutDownCompleted);
         }
     }
+}
+
+pub(super) fn check_queue(name: &Arc<str>, spec: &QueueSpec) -> Result<(), Rejection> {
+    if spec.weight == 0 || spec.slots == Some(0) {
+        let text = format!("queue `{name}` needs a weight and slots of at least one");
+        return Err(Rejection::Invalid(text.into()));
+    }
+    Ok(())
 }

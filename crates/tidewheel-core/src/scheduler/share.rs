@@ -11,6 +11,30 @@ use crate::limit::{LimitKind, Share};
 use crate::time::Moment;
 
 impl Scheduler {
+    /// Knows whether a limit is shared, and has all who need it take it in its place among the others.
+    pub(super) fn list_shared(&mut self, index: u32) {
+        let is_shared = self.limits[index as usize].share.is_some();
+        if is_shared == self.shared.contains(&index) {
+            return;
+        }
+        self.shared.retain(|it| *it != index);
+        self.shared.extend(is_shared.then_some(index));
+        for ((queue, mut needs), class) in std::mem::take(&mut self.class_of) {
+            self.sort_needs(&mut needs);
+            self.classes[class as usize].needs.clone_from(&needs);
+            self.class_of.insert((queue, needs), class);
+        }
+    }
+
+    /// Shared limits come last, in an order that all who share them have in common: whoever has
+    /// units of one and waits for the next cannot be waited for by somebody who has that one.
+    pub(super) fn sort_needs(&self, needs: &mut [(u32, u32)]) {
+        needs.sort_by_key(|(index, _)| {
+            let limit = &self.limits[*index as usize];
+            (limit.share.is_some().then_some(&limit.name), *index)
+        });
+    }
+
     /// Units that were asked for are there. If nobody needs them any more, they go back at the end
     /// of the step.
     pub(super) fn units_granted(&mut self, name: &Arc<str>, units: u32, decision: &mut Decision) {
