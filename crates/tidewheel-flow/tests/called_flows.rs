@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use bench::{Deed, Stage, Start};
+use bench::{Deed, End, Stage, Start};
 use tidewheel::run::RunResult;
 use tidewheel::{Cancel, TaskState};
 
@@ -41,9 +41,12 @@ impl Random {
 #[derive(Debug, Default)]
 struct Made {
     text: String,
-    deeds: BTreeMap<String, Deed>,
+    /// Attempt by attempt.
+    deeds: BTreeMap<String, Vec<Deed>>,
     /// Steps that call another flow.
     callers: Vec<String>,
+    /// Whether its hooks are being written, which do not ask how others have ended.
+    is_in_hooks: bool,
 }
 
 /// What a step says about failures and skips.
@@ -63,6 +66,34 @@ fn words(random: &mut Random) -> String {
     text
 }
 
+/// What a step waits for, of those before it: just so, or asking how they have ended.
+fn needs(random: &mut Random, prefix: &str, number: u64, asks: bool) -> String {
+    let mut needs: Vec<String> =
+        (0..number).filter(|_| random.percent(35)).map(|need| format!("{prefix}{need}")).collect();
+    if asks && needs.len() > 1 && random.percent(15) {
+        let (how, when) = (random.pick(&["all", "any"]), when(random));
+        return format!("{{ {how}: [{}], when: {when} }}", needs.join(", "));
+    }
+    for need in &mut needs {
+        if asks && random.percent(20) {
+            *need = format!("{{ step: {need}, when: {} }}", when(random));
+        }
+    }
+    needs.join(", ")
+}
+
+fn when(random: &mut Random) -> &'static str {
+    random.pick(&[
+        "succeeded",
+        "failed",
+        "skipped",
+        "cancelled",
+        "ended",
+        "[succeeded, failed]",
+        "[succeeded, skipped]",
+    ])
+}
+
 /// Steps of one list, of which later ones may need earlier ones, as they are written. What they do is noted under
 /// the path that they are in.
 fn steps(
@@ -75,11 +106,8 @@ fn steps(
     let mut written = Vec::new();
     for number in 0..count {
         let name = format!("{prefix}{number}");
-        let needs: Vec<String> = (0..number)
-            .filter(|_| random.percent(35))
-            .map(|need| format!("{prefix}{need}"))
-            .collect();
-        let (needs, words) = (needs.join(", "), words(random));
+        let needs = needs(random, prefix, number, !made.is_in_hooks);
+        let words = words(random);
         let work = work(random, &format!("{path}{name}"), children, made);
         written.push(format!("{{ name: {name}, {work}, depends_on: [{needs}]{words} }}"));
     }
@@ -98,7 +126,7 @@ fn work(random: &mut Random, task: &str, children: &[&str], made: &mut Made) -> 
             for element in 0..3 {
                 note(random, format!("{task}[{element}]"), made);
             }
-            "run: x, foreach: [a, b, c]".to_owned()
+            format!("run: x, foreach: [a, b, c]{ENDS}")
         }
         // Not in a group again: two levels show what three would.
         4 if !task.contains('/') => {
@@ -107,16 +135,28 @@ fn work(random: &mut Random, task: &str, children: &[&str], made: &mut Made) -> 
         }
         _ => {
             note(random, task.to_owned(), made);
-            "run: x".to_owned()
+            format!("run: x{ENDS}")
         }
     }
 }
 
+/// What becomes of how an attempt ends: nothing was to be done, or it is tried again. Waits that chance spreads would be
+/// others in a run of its own.
+const ENDS: &str =
+    ", skip_codes: 78, retry: { retries: 1, delay: 5ms, backoff: fixed, jitter: none, codes: 75 }";
+
 /// Notes what a task does.
 fn note(random: &mut Random, task: String, made: &mut Made) {
-    let takes = Deed::takes(Duration::from_millis(1 + random.below(40)));
-    let ends = if random.percent(25) { Deed::fails().ends } else { takes.ends.clone() };
-    made.deeds.insert(task, Deed { ends, ..takes });
+    let attempt = |_| {
+        let ends = match random.below(100) {
+            0..22 => End::Code(1),
+            22..34 => End::Code(78),
+            34..44 => End::Code(75),
+            _ => End::Well,
+        };
+        Deed { ends, ..Deed::takes(Duration::from_millis(1 + random.below(40))) }
+    };
+    made.deeds.insert(task, (0..2).map(attempt).collect());
 }
 
 /// Writes a list of steps, one a line.
@@ -134,6 +174,7 @@ fn flow(random: &mut Random, prefix: &str, children: &[&str]) -> Made {
     writeln!(made.text, "runner: {runner}").unwrap();
     writeln!(made.text, "flow:").unwrap();
     list(random, prefix, children, &mut made);
+    made.is_in_hooks = true;
     for list in ["on_success", "on_failure", "finally"] {
         if random.percent(35) {
             writeln!(made.text, "{list}:").unwrap();
@@ -145,12 +186,12 @@ fn flow(random: &mut Random, prefix: &str, children: &[&str]) -> Made {
 
 /// Says what the steps of a flow do, and those of the flow that it calls.
 fn does(stage: &mut Stage, path: &str, made: &Made, child: &Made) {
-    for (name, deed) in &made.deeds {
-        stage.does(&format!("{path}{name}"), vec![deed.clone()]);
+    for (name, deeds) in &made.deeds {
+        stage.does(&format!("{path}{name}"), deeds.clone());
     }
     for caller in &made.callers {
-        for (inner, deed) in &child.deeds {
-            stage.does(&format!("{path}{caller}/{inner}"), vec![deed.clone()]);
+        for (inner, deeds) in &child.deeds {
+            stage.does(&format!("{path}{caller}/{inner}"), deeds.clone());
         }
     }
 }

@@ -11,7 +11,7 @@ mod stage;
 mod words;
 mod world;
 
-pub use deed::Deed;
+pub use deed::{Deed, End};
 pub use player::play;
 pub use stage::{Stage, Standing, Start};
 pub use world::StagedWorld;
