@@ -9,8 +9,8 @@ use tidewheel_core::id::RunId;
 use tidewheel_core::input::{Command, Event};
 use tidewheel_core::time::Moment;
 
+use crate::fault::StoreFault;
 use crate::random::Random;
-use crate::store::StoreFault;
 use crate::world::World;
 
 /// Identities of a guest's work are far from all others.

@@ -62,6 +62,7 @@ pub const REQUIRED: &[&str] = &[
     "fault: crash among actions",
     "fault: commit unavailable",
     "fault: store down",
+    "fault: store busy",
     "store: the same change set again",
     "lost: recovered",
     "lost: recovered with attempts alive",

@@ -14,7 +14,7 @@ use tidewheel_core::input::{Command, Event, Input, ShutdownMode};
 
 use crate::client::Asked;
 use crate::executor::Report;
-use crate::store::StoreFault;
+use crate::fault::StoreFault;
 use crate::world::World;
 
 /// So often a store that answers at once is asked again at once, as in production.
@@ -336,6 +336,7 @@ impl World {
             *self.random.pick(&[
                 StoreFault::Unavailable,
                 StoreFault::Down,
+                StoreFault::Busy,
                 StoreFault::StoredUnknown,
                 StoreFault::LostUnknown,
                 StoreFault::StoredSilent,

@@ -17,6 +17,7 @@ pub mod coverage;
 mod drive;
 pub mod executor;
 pub mod extremes;
+pub mod fault;
 pub mod grouping;
 mod groups;
 pub mod ledger;
