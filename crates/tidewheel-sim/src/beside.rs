@@ -11,6 +11,7 @@ use tidewheel_core::time::Moment;
 
 use crate::fault::StoreFault;
 use crate::random::Random;
+use crate::workload::{BROUGHT_LIMIT, BROUGHT_QUEUE};
 use crate::world::World;
 
 /// Identities of a guest's work are far from all others.
@@ -385,11 +386,12 @@ impl World {
         let (queues, limits) = (rows.queues.clone(), rows.limits.clone());
         drop(rows);
         self.faults = false;
-        for (name, spec, _) in queues {
+        for (name, spec, _) in queues.into_iter().filter(|(name, ..)| **name != *BROUGHT_QUEUE) {
             self.promises.queues.insert(name.clone(), spec.clone());
             self.command(Command::DefineQueue { name, spec });
         }
-        for (name, spec) in limits.into_iter().chain(self.extremes.limit()) {
+        let limits = limits.into_iter().filter(|(name, _)| **name != *BROUGHT_LIMIT);
+        for (name, spec) in limits.chain(self.extremes.limit()) {
             self.command(Command::DefineLimit { name, spec });
         }
         self.faults = true;

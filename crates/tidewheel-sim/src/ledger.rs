@@ -9,7 +9,7 @@ use tidewheel_core::decision::Start;
 use tidewheel_core::id::{AttemptId, RunId, TaskId};
 use tidewheel_core::policy::{OnError, OnSkip};
 use tidewheel_core::row::TaskRow;
-use tidewheel_core::spec::{DEFAULT_QUEUE, Profile, QueueSpec};
+use tidewheel_core::spec::{DEFAULT_QUEUE, Definition, LimitSpec, Profile, QueueSpec};
 use tidewheel_core::task::{Reason, TaskState};
 use tidewheel_core::time::Moment;
 
@@ -421,7 +421,14 @@ fn check_limits(
     if promises.slots.is_some_and(|slots| all > slots) {
         broken("slots of the scheduler", format!("{all} of {:?}", promises.slots));
     }
-    let queue_slots = promises.queues.get(&treatment.queue).and_then(|queue| queue.slots);
+    // Whoever uses what runs brought along has brought the same, or found it there.
+    let defines = rows.runs.get(&id.run).map_or(&[][..], |run| &run.row.spec.defines);
+    let brought_queue = defines.iter().find_map(|it| match it {
+        Definition::Queue { name, spec } if *name == treatment.queue => Some(spec),
+        _ => None,
+    });
+    let queue = promises.queues.get(&treatment.queue).or(brought_queue);
+    let queue_slots = queue.and_then(|queue| queue.slots);
     if queue_slots.is_some_and(|slots| in_queue > slots) {
         broken("slots of the queue", format!("{in_queue} of {queue_slots:?}"));
     }
@@ -434,12 +441,24 @@ fn check_limits(
         let most = match &**name {
             VAST => u32::MAX,
             name if UNIT_LIMITS.contains(&name) => UNITS,
-            _ => continue,
+            name => match brought_units(defines, name) {
+                Some(units) => units,
+                None => continue,
+            },
         };
         if used > u64::from(most) {
             broken("units of a limit", format!("{used} of `{name}`, {count} for this one"));
         }
     }
+}
+
+fn brought_units(defines: &[Definition], limit: &str) -> Option<u32> {
+    defines.iter().find_map(|it| match it {
+        Definition::Limit { name, spec: LimitSpec::Units(units) } if **name == *limit => {
+            Some(*units)
+        }
+        _ => None,
+    })
 }
 
 fn check_key(

@@ -5,12 +5,13 @@
 use tidewheel_core::decision::Fact;
 use tidewheel_core::row::{Change, Fate};
 use tidewheel_core::schedule::Trigger;
+use tidewheel_core::spec::LimitSpec;
 use tidewheel_core::time::Timestamp;
 
 use crate::coverage::Coverage;
 use crate::store::Rows;
 use crate::trace::Trace;
-use crate::workload;
+use crate::workload::{self, BROUGHT_LIMIT, BROUGHT_QUEUE};
 
 pub(crate) fn note_fact(fact: &Fact, coverage: &mut Coverage) {
     match fact {
@@ -54,6 +55,16 @@ pub(crate) fn note_change(
         }
         Change::ScheduleStored(row) => {
             trace.add(format_args!("{:?} {:?}", row.id, row.state));
+        }
+        Change::QueueStored { name, .. } if **name == *BROUGHT_QUEUE => {
+            coverage.hit("brought: a queue");
+        }
+        Change::LimitStored { name, spec } if **name == *BROUGHT_LIMIT => {
+            trace.add(format_args!("limit {name} {spec:?}"));
+            coverage.hit(match spec {
+                LimitSpec::Rate(_) => "brought: a limit of starts",
+                _ => "brought: a limit of units",
+            });
         }
         Change::SubmissionAccepted(row) => trace.add(format_args!("single {}", row.id)),
         Change::TaskAdded { id, spec } => {

@@ -16,11 +16,12 @@ use tidewheel_core::row::{
     StoredRun, SubmissionRow, TaskRow,
 };
 use tidewheel_core::schedule::{Origin, Overlap};
-use tidewheel_core::spec::{Config, LimitSpec, OnceKey, QueueSpec, TaskSpec};
+use tidewheel_core::spec::{Config, Definition, LimitSpec, OnceKey, QueueSpec, TaskSpec};
 use tidewheel_core::task::TaskState;
 use tidewheel_core::time::Timestamp;
 
 use crate::fault::StoreFault;
+use crate::workload::{BROUGHT_LIMIT, BROUGHT_QUEUE};
 
 /// A run with everything that was ever stored about it.
 #[derive(Debug, Clone)]
@@ -201,6 +202,7 @@ impl Store for SimStore {
                 rows.apply(change);
             }
             rows.keep_records(changes.changes(), records);
+            rows.check_definitions(changes.changes());
             rows.newest = Some(changes.number());
             rows.recent = changes.changes().to_vec();
         } else {
@@ -304,6 +306,31 @@ impl Rows {
 
     fn next_place(&self) -> u64 {
         self.accepted.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// What only runs bring along is stored with a run that brings it, and with no other.
+    fn check_definitions(&mut self, changes: &[Change]) {
+        let brings = |wanted: &Definition| {
+            let mut runs = changes.iter().filter_map(|change| match change {
+                Change::RunAccepted(row) => Some(row),
+                _ => None,
+            });
+            runs.any(|row| row.spec.defines.contains(wanted))
+        };
+        for change in changes {
+            let definition = match change {
+                Change::QueueStored { name, spec, .. } if **name == *BROUGHT_QUEUE => {
+                    Definition::Queue { name: name.clone(), spec: spec.clone() }
+                }
+                Change::LimitStored { name, spec } if **name == *BROUGHT_LIMIT => {
+                    Definition::Limit { name: name.clone(), spec: spec.clone() }
+                }
+                _ => continue,
+            };
+            if !brings(&definition) {
+                self.violations.push(format!("{definition:?} was stored without its run"));
+            }
+        }
     }
 
     /// What an attempt left is stored once, and with the row that says how it ended.

@@ -13,8 +13,8 @@ use tidewheel_core::policy::{
 };
 use tidewheel_core::schedule::{Anchor, Misfire, Overlap, ScheduleSpec, Span, Trigger};
 use tidewheel_core::spec::{
-    Addition, Attachment, Config, LimitSpec, OnStop, OnceKey, Profile, QueueSpec, RunOptions,
-    RunOrder, RunSpec, TaskSpec,
+    Addition, Attachment, Config, Definition, LimitSpec, OnStop, OnceKey, Profile, QueueSpec,
+    RunOptions, RunOrder, RunSpec, TaskSpec,
 };
 use tidewheel_core::time::Timestamp;
 
@@ -34,6 +34,10 @@ pub const BREAKER: &str = "service";
 pub const NIGHTLY: &str = "30 2 * * *";
 /// Keys of tasks that run one at a time.
 pub const KEYS: [&str; 3] = ["red", "green", "blue"];
+/// A queue that only runs bring along.
+pub const BROUGHT_QUEUE: &str = "lane";
+/// A limit that only runs bring along.
+pub const BROUGHT_LIMIT: &str = "borrowed";
 /// Who shares queues fairly.
 const PARTIES: [&str; 3] = ["one", "another", "a third"];
 
@@ -215,6 +219,9 @@ pub fn run(random: &mut Random) -> RunSpec {
     if random.percent(35) {
         crate::workload_groups::group(random, &mut spec);
     }
+    if random.percent(25) {
+        bring(random, &mut spec);
+    }
     for index in 0..tasks {
         if random.percent(8) {
             spec.deadlines.insert(index, random.millis(500, 60_000));
@@ -227,6 +234,34 @@ pub fn run(random: &mut Random) -> RunSpec {
         }
     }
     spec
+}
+
+/// Has a run bring a queue and a limit along, of few kinds, so that some say the same; now and then it asks for more
+/// than it brings, and for what nobody has.
+fn bring(random: &mut Random, spec: &mut RunSpec) {
+    let units = random.between(1, 3) as u32;
+    let limit = match random.below(4) {
+        0 => LimitSpec::Rate(Rate::new(2, Duration::from_secs(1)).expect("neither is zero")),
+        _ => LimitSpec::Units(units),
+    };
+    spec.defines.push(Definition::Limit { name: BROUGHT_LIMIT.into(), spec: limit });
+    let brings_queue = random.percent(50);
+    if brings_queue {
+        let slots = Some(random.between(1, 2) as u32);
+        let waiting_max = random.percent(30).then_some(4);
+        let queue = QueueSpec { slots, waiting_max, ..QueueSpec::default() };
+        spec.defines.push(Definition::Queue { name: BROUGHT_QUEUE.into(), spec: queue });
+    }
+    for profile in &mut spec.profiles {
+        let profile = Arc::make_mut(profile);
+        if random.percent(60) {
+            let most = if random.percent(8) { units + 1 } else { units };
+            profile.limits.push((BROUGHT_LIMIT.into(), random.between(1, u64::from(most)) as u32));
+        }
+        if random.percent(30) && (brings_queue || random.percent(10)) {
+            profile.queue = Some(BROUGHT_QUEUE.into());
+        }
+    }
 }
 
 /// What travels with work: often nothing, sometimes a name that was perhaps used before.

@@ -472,6 +472,9 @@ impl World {
                 }
             }
             Err(Rejection::KeyTaken { .. }) => self.coverage.hit("refused: name taken"),
+            Err(Rejection::Contradiction { .. }) => self.coverage.hit("refused: contradiction"),
+            Err(Rejection::NeverFits { .. }) => self.coverage.hit("refused: never fits"),
+            Err(Rejection::UnknownQueue(_)) => self.coverage.hit("refused: unknown queue"),
             Err(Rejection::Gone(_)) => self.coverage.hit("refused: gone"),
             Err(Rejection::TooLate { .. }) => self.coverage.hit("refused: too late"),
             Err(Rejection::Circular { .. }) => self.coverage.hit("refused: circular"),
