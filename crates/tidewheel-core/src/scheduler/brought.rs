@@ -211,11 +211,11 @@ impl Scheduler {
     }
 
     /// Some work that has not ended, or will come, and is treated so, in words. A run is in memory until
-    /// its end was told.
+    /// its end was told; one that is kept open has not ended, whatever its tasks have.
     fn user_of(&self, is_so: impl Fn(&Resolved) -> bool) -> Option<Arc<str>> {
         let is_treated_so = |profile: ProfileId| is_so(&self.profiles[profile.0 as usize]);
         let work = self.works.values().find_map(|work| match work {
-            Work::Run(run) if run.unended == 0 => None,
+            Work::Run(run) if run.result.is_some() => None,
             Work::Run(run) => run
                 .profiles
                 .iter()
