@@ -7,8 +7,8 @@ mod scene;
 
 use scene::Scene;
 use serde_json::Value as Json;
-use tidewheel_client::api::{Explained, PriorityWish, StartWish};
-use tidewheel_client::desk::LocalDesk;
+use tidewheel_client::api::{Explained, PriorityWish, StartWish, StepsWish};
+use tidewheel_client::desk::{Beside, LocalDesk};
 use tidewheel_client::house::{House, HouseOptions};
 
 /// A short cut leads from the first to the last of those that decided.
@@ -143,4 +143,12 @@ fn nobody_knows_when_what_looks_outside_ends_nor_when_what_comes_after_it_starts
         }
         house.close(std::time::Duration::ZERO).await;
     });
+}
+
+#[test]
+fn beside_a_run_that_went_well_is_the_step_that_ended_last() {
+    let scene = Scene::new();
+    let run = scene.run(&scene.write("short-cut.yaml", SHORT_CUT)).to_string();
+    let whole = scene.desk().whole(&run, &StepsWish::default(), false, &Beside::First).unwrap();
+    assert_eq!(whole.beside.unwrap().name, "summary", "what was skipped has not run");
 }

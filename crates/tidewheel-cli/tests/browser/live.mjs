@@ -7,6 +7,12 @@ name: ticker
 flow:
   - { name: tick, run: 'i=0; until [ -e "$TIDEWHEEL_RUN_DIR/go" ]; do i=$((i+1)); echo "tick $i"; sleep 0.02; done; echo the very last' }
 `,
+  'goes-well.yaml': `
+name: goes-well
+flow:
+  - { name: gate, wait: { approval: 'Go on?', every: 50ms } }
+  - { name: last, run: 'echo done', outputs: { size: '42' }, depends_on: [gate] }
+`,
 };
 
 /** Lets a test say whether anybody looks, and counts the streams that are open. */
@@ -29,6 +35,18 @@ const watched = (page) => page.addInitScript(() => {
 });
 
 export const tests = {
+  async 'the step beside a run follows it, and is right when all has gone well'(world, page) {
+    const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'goes-well' });
+    await world.asking(page, run);
+    await world.goto(page, `/runs/${run}`);
+    await page.waitForSelector('#lamp[data-state=live]');
+    await page.waitForSelector('#panel .panel[data-step=gate]');
+    await world.api(page, 'POST', `/runs/${run}/steps/gate/answer`, { approved: true, by: '' });
+    await page.waitForSelector('#p-head .word:text("succeeded")');
+    await page.waitForSelector('#panel .panel[data-step=last] .facts >> text=succeeded');
+    assert.match(await page.textContent('#panel'), /size\s*42/);
+  },
+
   async 'the end of a log that grows is followed until somebody scrolls up'(world, page) {
     const { writeFileSync } = await import('node:fs');
     const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'ticker' });

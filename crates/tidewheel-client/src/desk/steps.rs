@@ -40,7 +40,7 @@ pub struct WholeRun {
 pub enum Beside {
     /// None.
     Nothing,
-    /// The one to look at first: one that failed, else one that runs, else one that could.
+    /// The one to look at first: one that failed, else one that runs, else one that could, else the one that ended last.
     First,
     /// This one.
     Step(String),
@@ -135,7 +135,8 @@ impl Critical {
     }
 }
 
-/// The step to look at first: one that failed, else one that runs, else one that has all it needs and waits.
+/// The step to look at first: one that failed, else one that runs, else one that has all it needs and waits, else the one that
+/// ended last of those that have run. While none of them has done anything, the first.
 fn first_of_interest<'a>(listed: &[StepView<'a>]) -> Option<&'a TaskSummary> {
     let of = |state: StepState| {
         let is_so =
@@ -145,7 +146,19 @@ fn first_of_interest<'a>(listed: &[StepView<'a>]) -> Option<&'a TaskSummary> {
     let waits =
         |step: &&StepView<'_>| matches!(step.task.state, TaskState::Ready | TaskState::Delayed);
     let waiting = || listed.iter().find(waits).map(|step| step.task);
-    of(StepState::Failed).or_else(|| of(StepState::Running)).or_else(waiting)
+    let last = || {
+        let tasks = listed.iter().map(|step| step.task);
+        let has_run = |task: &TaskSummary| task.attempts > 0 && task.state != TaskState::Skipped;
+        let ended = tasks.filter_map(|task| Some((has_run(task), ended_at(task)?, task)));
+        ended.max_by_key(|(has_run, at, _)| (*has_run, *at)).map(|(_, _, task)| task)
+    };
+    let first = || listed.first().map(|step| step.task);
+    of(StepState::Failed)
+        .or_else(|| of(StepState::Unknown))
+        .or_else(|| of(StepState::Running))
+        .or_else(waiting)
+        .or_else(last)
+        .or_else(first)
 }
 
 impl RunView {
