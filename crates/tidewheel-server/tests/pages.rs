@@ -153,6 +153,36 @@ async fn what_matters_is_on_the_first_page() {
     assert!(page.contains("tidewheel approve"), "and without scripts the command is there");
 }
 
+/// The parts of a page that come anew while somebody looks at it: what is in none of them stays as it was.
+fn parts(page: &str) -> Vec<&str> {
+    let tags = page.split('<').filter(|tag| tag.split('>').next().unwrap().contains(" data-part"));
+    tags.filter_map(|tag| tag.split(" id=\"").nth(1)?.split('"').next()).collect()
+}
+
+#[tokio::test]
+async fn what_comes_later_has_its_place_on_the_page_from_the_beginning() {
+    let (scene, asking) = odd().await;
+    let ended = scene.run().await;
+    let token = scene.token(Role::Viewer);
+    for view in ["graph", "time", "slots", "list"] {
+        let of = async |run: &str| look(&scene, &token, &format!("/runs/{run}?view={view}")).await;
+        let (live, over) = (of(&asking).await, of(&ended).await);
+        assert_eq!(parts(&live), parts(&over), "{view}");
+        for part in ["panel", "p-files", "p-head", "p-strip"] {
+            assert!(parts(&over).contains(&part), "{view}: {part}");
+        }
+    }
+    let queues = look(&scene, &token, "/queues").await;
+    assert!(parts(&queues).contains(&"p-limits"), "{queues}");
+    let before = look(&scene, &token, "/flows/odd").await;
+    let broken = ODD.replace("wait: 1ms", "wait: soon");
+    std::fs::write(scene.path.join("flows/odd.yaml"), broken).unwrap();
+    scene.house.reload().await.unwrap();
+    let after = look(&scene, &token, "/flows/odd").await;
+    assert!(after.contains("Its file says something else by now"), "{after}");
+    assert_eq!(parts(&before), parts(&after));
+}
+
 #[tokio::test]
 async fn of_very_many_flows_the_first_page_has_some() {
     let scene = Scene::patient().await;
