@@ -183,6 +183,49 @@ async fn what_comes_later_has_its_place_on_the_page_from_the_beginning() {
     assert_eq!(parts(&before), parts(&after));
 }
 
+/// What a person presses to change something.
+const CHANGING: [&str; 9] = [
+    " data-answer=",
+    " data-retry=",
+    " data-skip=",
+    " data-cancel=",
+    " data-do=",
+    " data-priority=",
+    " data-backfill=",
+    " data-remove=",
+    " data-bulk=",
+];
+
+#[tokio::test]
+async fn who_only_looks_is_offered_nothing_that_they_may_not_do() {
+    let (scene, asking) = odd().await;
+    let ended = scene.run().await;
+    let mut all = pages(&asking);
+    all.extend([
+        format!("/runs/{asking}?step=a%20%3Cimg%20src=x%20onerror=alert(3)%3E"),
+        format!("/runs/{ended}"),
+        format!("/runs/{ended}/steps/read"),
+    ]);
+    let offered = async |role: Role| {
+        let token = scene.token(role);
+        let mut found = Vec::new();
+        for path in &all {
+            let page = look(&scene, &token, path).await;
+            let has = CHANGING.into_iter().filter(|it| page.contains(it));
+            found.extend(has.map(|it| (path.clone(), it)));
+        }
+        found
+    };
+    assert_eq!(offered(Role::Viewer).await, []);
+    let offered = offered(Role::Operator).await;
+    let is_on = |path: &str, what: &str| {
+        offered.iter().any(|(known, it)| known.ends_with(path) && it.contains(what))
+    };
+    assert!(is_on("alert(3)%3E", "data-answer") && is_on("/steps/read", "data-retry"));
+    let page = look(&scene, &scene.token(Role::Viewer), &all[14]).await;
+    assert!(page.contains("To answer needs the role operator"), "{page}");
+}
+
 #[tokio::test]
 async fn of_very_many_flows_the_first_page_has_some() {
     let scene = Scene::patient().await;

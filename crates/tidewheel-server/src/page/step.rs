@@ -85,8 +85,11 @@ pub(super) struct Panel {
     outputs: Vec<(String, String)>,
     files: Vec<File>,
     asks: bool,
+    /// While it asks, and whoever looks may answer.
+    may_answer: bool,
     /// While its run goes on and it has not ended, and whoever looks may end it.
     may_skip: bool,
+    /// Once its run is over, and whoever looks may start another.
     may_retry: bool,
     commands: Vec<Markup>,
 }
@@ -310,8 +313,9 @@ impl Panel {
                 .collect(),
             files: whole.artifacts.iter().map(|it| File::of(&run, it)).collect(),
             asks: whole.asks,
+            may_answer: whole.asks && may_operate,
             may_skip,
-            may_retry: is_over,
+            may_retry: is_over && may_operate,
             commands: commands(
                 &short_id(&run),
                 &name,
