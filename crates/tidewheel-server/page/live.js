@@ -1,4 +1,4 @@
-// What happens, as it happens: one stream a page, and a lamp that says whether there is one.
+// What happens, as it happens: one stream a page, of its run and its log if it is about one, and a lamp that says whether there is a stream.
 import { fetchPage, replaceParts } from './parts.js';
 import { base, stopClocks } from './times.js';
 
@@ -22,7 +22,8 @@ export function refresh(least = 1000, only) {
   pending = setTimeout(async () => {
     [pending, isAsking] = [undefined, true];
     try {
-      const fresh = await fetchPage(location.href);
+      // Where it is said, a page stays about what it was about when it was opened.
+      const fresh = await fetchPage(main.dataset.src ?? location.href);
       replaceParts(fresh, only);
       aim();
       if (missedFrom) catchUp(fresh.documentElement.dataset.at);
@@ -112,8 +113,8 @@ function hear(event) {
   if (event.lastEventId) at = event.lastEventId;
   const happened = JSON.parse(event.data);
   for (const listener of listeners) listener(happened);
-  const flow = main.dataset.flow;
-  if (hears.has(happened.what) && (!flow || !happened.flow || happened.flow === flow)) refresh();
+  const isOwn = (what) => !main.dataset[what] || !happened[what] || happened[what] === main.dataset[what];
+  if (hears.has(happened.what) && isOwn('flow') && isOwn('step')) refresh();
 }
 
 function drain() {
@@ -126,8 +127,8 @@ function drain() {
 function open() {
   clearInterval(retry);
   if (stream || document.hidden) return;
-  const of = main.dataset.run ? `run=${main.dataset.run}&` : '';
-  stream = new EventSource(`${base}/api/v1/events?${of}after=${encodeURIComponent(at)}`);
+  const { run, step, log } = main.dataset, of = new URLSearchParams({ ...(run && { run }), ...(log !== undefined && { log: step }), after: at });
+  stream = new EventSource(`${base}/api/v1/events?${of}`);
   stream.addEventListener('open', alive);
   stream.addEventListener('happened', hear);
   stream.addEventListener('quiet', alive);

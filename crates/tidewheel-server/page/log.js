@@ -5,8 +5,8 @@ const make = (tag, className, more) => Object.assign(document.createElement(tag)
 const count = (number) => number.toLocaleString('en');
 const bytes = (number) => number < 1e6 ? `${Math.ceil(number / 1e3)} kB` : `${(number / 1e6).toFixed(1)} MB`;
 
-/** Shows a log in an element. `listen`, if given, takes a function that wants to be called with each `log` event; `begin` is where its first lines are. */
-export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1', follow = false, failed = false, listen, begin }) {
+/** Shows a log in an element; gives what wants to be called with each `log` event. `begin` is where its first lines are. */
+export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1', follow = false, failed = false, begin }) {
   let task, generation, total = 0, size = 0, isOver = true;
   let top = 0, atEnd = false, anchor = [0, 0], frame, wrap = innerWidth < 600;
   let hits = [], found = 0, at = 0, only = false, text = '', isRegex = false, searching, errors;
@@ -305,9 +305,6 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
       if (follow) go(Infinity);
     }, 250);
   }
-  const hear = () => new EventSource(`${api}/events?${new URLSearchParams({ run, log: step })}`)
-    .addEventListener('log', (event) => grown(JSON.parse(event.data)));
-
   const keys = {
     '/': () => box.focus(), ':': () => { box.value = ':'; box.focus(); }, n: () => jump(1), N: () => jump(-1), e: () => error(1), E: () => error(-1),
     g: () => { press(false); go(0); }, G: () => { press(!isOver); go(Infinity); }, F: () => { press(!follow); if (follow) go(Infinity); },
@@ -348,7 +345,6 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
     if (first.from === 1) keep('false0', first.lines);
     atEnd = first.from === 0;
     draw();
-    if (listen) listen(grown); else if (!isOver) hear();
     if (fromHash()) return;
     const line = failed && (await (await ask('error', {})).json()).line;
     if (line) show(line); else if (follow || failed) go(Infinity);

@@ -1,7 +1,7 @@
 // Enlivens a page that the server has made: without it everything can be read, and commands say what to do instead.
 import { base, localise } from './times.js';
 import { loadChunks } from './parts.js';
-import { begin } from './live.js';
+import { begin, onEvent } from './live.js';
 import './acts.js';
 import './keys.js';
 import './palette.js';
@@ -14,22 +14,19 @@ loadChunks(document);
 // On a narrow screen the bar is longer than what is seen of it.
 document.querySelector('.bar nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
 
-const main = document.getElementById('main');
+const main = document.getElementById('main'), log = document.getElementById('log');
+function show({ mountLog }) {
+  const { grown } = mountLog(log, { ...log.dataset, api: `${base}/api/v1`, begin: document.getElementById('lines')?.href });
+  onEvent((happened) => happened?.what === 'log' && grown(happened));
+  if (document.activeElement === document.body) log.querySelector('.log-view').focus({ preventScroll: true });
+}
 // Whoever is to hear of something is there before it is told.
-const hearing = main.dataset.run ? import('./run.js').then((it) => it.run(main)) : Promise.resolve();
+const hearing = main.dataset.view ? import('./run.js').then((it) => it.run(main)) : log ? import('./log.js').then((it) => show(it)) : Promise.resolve();
 if (document.getElementById('lamp')) hearing.finally(begin);
-const picture = !main.dataset.run && document.querySelector('.picture');
+const picture = !main.dataset.view && document.querySelector('.picture');
 if (picture) import('./picture.js').then((it) => it.zoomable(picture));
 if (document.getElementById('p-runs')) import('./runs.js');
 if (document.getElementById('form')) import('./form.js');
-const log = document.getElementById('log');
-if (log) {
-  import('./log.js').then((it) => {
-    it.mountLog(log, { ...log.dataset, api: `${base}/api/v1`, begin: document.getElementById('lines')?.href });
-    if (document.activeElement === document.body) log.querySelector('.log-view').focus({ preventScroll: true });
-  });
-}
-
 document.getElementById('theme')?.addEventListener('click', () => {
   const isDark = root.dataset.theme ? root.dataset.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
   root.dataset.theme = isDark ? 'light' : 'dark';

@@ -13,6 +13,12 @@ flow:
   - { name: gate, wait: { approval: 'Go on?', every: 50ms } }
   - { name: last, run: 'echo done', outputs: { size: '42' }, depends_on: [gate] }
 `,
+  'again.yaml': `
+name: again
+flow:
+  - { name: try, run: 'echo try $TIDEWHEEL_ATTEMPT; until [ -e "$TIDEWHEEL_RUN_DIR/go$TIDEWHEEL_ATTEMPT" ]; do sleep 0.02; done; [ $TIDEWHEEL_ATTEMPT = 2 ]', retry: { retries: 1, delay: 1ms } }
+  - { name: beside, wait: 1ms }
+`,
 };
 
 /** Lets a test say whether anybody looks, and counts the streams that are open. */
@@ -45,6 +51,37 @@ export const tests = {
     await page.waitForSelector('#p-head .word:text("succeeded")');
     await page.waitForSelector('#panel .panel[data-step=last] .facts >> text=succeeded');
     assert.match(await page.textContent('#panel'), /size\s*42/);
+  },
+
+  async 'a log has one stream, of its run alone, and its head goes on while it is read'(world, page) {
+    const { writeFileSync } = await import('node:fs');
+    const go = (run, attempt) => writeFileSync(`${world.folder}/data/runs/${run}/work/go${attempt}`, '');
+    await watched(page);
+    const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'again' });
+    await world.until(page, run, ['running']);
+    await world.goto(page, `/runs/${run}/steps/try/log`);
+    await page.waitForSelector('#lamp[data-state=live]');
+    await page.waitForSelector('.log-row >> text=try 1');
+    const streams = () => page.evaluate(() => [...globalThis.streams].map((it) => new URL(it.url).search));
+    const [one, ...more] = await streams();
+    assert.deepEqual(more, []);
+    assert.ok(one.includes(`run=${run}`) && one.includes('log=try'), one);
+    // What is told of others is not told here.
+    await page.evaluate(() => { globalThis.told = []; [...streams][0].addEventListener('happened', ({ data }) => told.push(JSON.parse(data).run_id)); });
+    const other = await world.window();
+    await world.run(other, 'nightly');
+    go(run, 1);
+    await page.waitForSelector('#p-head a:text("Attempt 2")');
+    // It stays the log that was opened.
+    assert.equal(await page.textContent('#p-head [aria-current=page]'), 'Attempt 1');
+    await page.waitForSelector('.log-row >> text=try 1');
+    go(run, 2);
+    await page.waitForSelector('#p-head .word:text("succeeded")');
+    assert.deepEqual(await page.evaluate((run) => told.filter((it) => it !== run), run), []);
+    await world.goto(page, `/runs/${run}/steps/try/log`);
+    await page.waitForSelector('#lamp[data-state=live]');
+    assert.ok(!(await streams())[0].includes('log='), 'nobody looks whether what has ended grows');
+    await other.context().close();
   },
 
   async 'the end of a log that grows is followed until somebody scrolls up'(world, page) {

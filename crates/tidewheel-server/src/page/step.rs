@@ -129,6 +129,7 @@ struct StepPage {
     frame: Frame,
     flow: Option<Link>,
     run: Link,
+    id: String,
     panel: Panel,
 }
 
@@ -144,6 +145,8 @@ struct LogPage {
     attempts: Vec<u32>,
     is_running: bool,
     is_failed: bool,
+    /// Whether there may be more.
+    goes_on: bool,
     text: String,
     /// Where its first lines are, or its last: what a script shows at the beginning, asked for before it runs.
     lines: String,
@@ -155,8 +158,8 @@ async fn step(call: Call) -> Result<Response, Problem> {
     let whole = call.server.desk().here(move |desk| desk.step(&run, &step)).await?;
     let frame = Frame::of(&call, "runs");
     let flow = whole.flow.as_deref().map(Link::of_flow);
-    let run = Link::of_run(&whole.run_id);
-    page(&StepPage { frame, flow, run, panel: Panel::of(&call, whole).await? })
+    let (run, id) = (Link::of_run(&whole.run_id), whole.run_id.clone());
+    page(&StepPage { frame, flow, run, id, panel: Panel::of(&call, whole).await? })
 }
 
 async fn log(call: Call) -> Result<Response, Problem> {
@@ -178,6 +181,7 @@ async fn log(call: Call) -> Result<Response, Problem> {
         attempts: whole.attempts.iter().map(|it| it.attempt).filter(|it| *it <= newest).collect(),
         is_running: whole.result.state == StepState::Running,
         is_failed: whole.result.state == StepState::Failed,
+        goes_on: goes_on(whole.result.state) && is_live(whole.run),
         text,
         raw,
         id: whole.run_id,
@@ -285,8 +289,7 @@ impl Panel {
         let may_operate = Frame::of(call, "runs").may_operate();
         let priority = explained.as_ref().and_then(|it| it.priority).filter(|_| may_operate);
         let has_owner = !is_over && whole.run != RunState::Interrupted;
-        let goes_on = matches!(state, StepState::Pending | StepState::Running);
-        let may_skip = may_operate && has_owner && goes_on;
+        let may_skip = may_operate && has_owner && goes_on(state);
         Ok(Self {
             shown: named(&name),
             to: step_address(&run, &name),
@@ -325,6 +328,10 @@ impl Panel {
             name,
         })
     }
+}
+
+fn goes_on(state: StepState) -> bool {
+    matches!(state, StepState::Pending | StepState::Running)
 }
 
 fn is_live(state: RunState) -> bool {

@@ -45,6 +45,7 @@ struct Story {
     frame: Frame,
     run: Link,
     said: Vec<Said>,
+    id: String,
     before: Option<String>,
     after: Option<String>,
 }
@@ -75,6 +76,7 @@ async fn story(call: Call) -> Result<Response, Problem> {
         run: Link::of_run(run),
         said,
         before: (from > 0).then(|| at(from.saturating_sub(ROWS))),
+        id: run.to_owned(),
         after: is_full.then(|| at(from + ROWS)),
     })
 }
