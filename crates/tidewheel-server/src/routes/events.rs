@@ -10,7 +10,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse as _, Response};
 use hyper::body::Bytes;
 use serde::Deserialize;
-use tidewheel_client::api::{Document as _, Happened};
+use tidewheel_client::api::{Document as _, Happened, What};
 use tidewheel_client::house::{Happenings, Seen};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -77,7 +77,9 @@ struct Which {
 impl Which {
     fn has(&self, happened: &Happened) -> bool {
         let is = |wanted: &Option<String>, is: &Option<String>| wanted.is_none() || wanted == is;
-        is(&self.run, &happened.run_id) && is(&self.flow, &happened.flow)
+        // What is not told may be about any of them.
+        let is_of_all = happened.what == What::Missed;
+        is_of_all || is(&self.run, &happened.run_id) && is(&self.flow, &happened.flow)
     }
 }
 
@@ -205,5 +207,28 @@ async fn over(call: &Call) {
     tokio::select! {
         _ = ends => {}
         () = revoked => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn who_hears_of_one_run_hears_that_something_was_not_told() {
+        let one = Some("one".to_owned());
+        let which = Which { run: one.clone(), flow: one, log: None, after: None };
+        let has = |what: &str, run: Option<&str>, flow: Option<&str>| {
+            let happened = json!({
+                "epoch": "e", "sequence": 1, "at": "2026-11-15T00:00:00Z", "what": what, "run_id": run, "flow": flow,
+            });
+            which.has(&serde_json::from_value(happened).unwrap())
+        };
+        assert!(has("run-ended", Some("one"), Some("one")));
+        assert!(!has("run-ended", Some("other"), Some("one")));
+        assert!(!has("schedule-fired", None, Some("one")));
+        assert!(has("missed", None, None));
     }
 }
