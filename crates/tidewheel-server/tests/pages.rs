@@ -227,6 +227,28 @@ async fn who_only_looks_is_offered_nothing_that_they_may_not_do() {
 }
 
 #[tokio::test]
+async fn the_audit_log_can_be_read_to_its_beginning() {
+    let scene = Scene::patient().await;
+    let token = scene.token(Role::Admin);
+    for _ in 0..120 {
+        let wish = Wish::new("POST", "/api/v1/runs/nothing/pause").token(&token);
+        assert_eq!(scene.send(wish).await.status, StatusCode::NOT_FOUND);
+    }
+    let numbers = |page: &str| -> Vec<u64> {
+        let cells = page.split("<td class=\"number no dim\">").skip(1);
+        cells.map(|it| it.split('<').next().unwrap().parse().unwrap()).collect()
+    };
+    let newest = look(&scene, &token, "/system?tab=audit").await;
+    let older = newest.split("<a class=\"button\" href=\"").nth(1).unwrap();
+    let older = older.split('"').next().unwrap().replace("&#38;", "&");
+    assert_eq!(older, "/system?tab=audit&before=21");
+    let oldest = look(&scene, &token, &older).await;
+    assert_eq!(numbers(&newest), (21..=120).rev().collect::<Vec<u64>>());
+    assert_eq!(numbers(&oldest), (1..=20).rev().collect::<Vec<u64>>());
+    assert!(!oldest.contains("Older rows"), "{oldest}");
+}
+
+#[tokio::test]
 async fn of_very_many_flows_the_first_page_has_some() {
     let scene = Scene::patient().await;
     for place in 0..130 {

@@ -42,6 +42,9 @@ struct Wish {
     /// Whether what has ended is counted, too.
     #[serde(default)]
     counts: bool,
+    /// Of the audit log, what was asked for before the row of this number.
+    #[serde(default)]
+    before: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
@@ -75,6 +78,8 @@ struct System {
     tokens: Option<Vec<Token>>,
     rows: Option<Vec<Row>>,
     verified: Option<String>,
+    /// Where the rows before these are.
+    older: Option<String>,
 }
 
 struct Token {
@@ -112,6 +117,7 @@ async fn system(call: Call) -> Result<Response, Problem> {
         tokens: None,
         rows: None,
         verified: None,
+        older: None,
     };
     match wish.tab {
         Tab::Health => {
@@ -139,10 +145,13 @@ async fn system(call: Call) -> Result<Response, Problem> {
         }
         Tab::Audit if may => {
             let server = Arc::clone(&call.server);
-            let read = move || (server.audit.newest(None, ROWS), server.audit.verify());
+            let read = move || (server.audit.newest(wish.before, ROWS), server.audit.verify());
             let read = tokio::task::spawn_blocking(read).await;
             let (rows, verified) = read.map_err(|error| Problem::failed(error.to_string()))?;
-            shown.rows = Some(rows?.iter().map(row).collect());
+            let rows = rows?;
+            let last = rows.last().filter(|row| rows.len() == ROWS && row.number > 1);
+            shown.older = last.map(|row| format!("/system?tab=audit&before={}", row.number));
+            shown.rows = Some(rows.iter().map(row).collect());
             shown.verified = Some(match verified {
                 Ok(rows) => format!("The chain of {rows} rows is whole."),
                 Err(error) => error.to_string(),
