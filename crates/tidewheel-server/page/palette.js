@@ -1,4 +1,4 @@
-// One box that reaches everything: pages, flows, schedules, runs, steps, actions.
+// One box that reaches everything: pages, flows, schedules, runs, steps, questions, actions.
 import { ask, element, short } from './acts.js';
 import { base } from './times.js';
 
@@ -10,8 +10,10 @@ const lineOf = ({ flow, run_id: run, state }) => [`${flow ?? 'run'} ${short(run)
 
 async function everything() {
   if (known && performance.now() - knownAt < 20000) return known;
-  const [flows, schedules, runs] = await Promise.all([get('/flows'), get('/schedules'), get('/runs?limit=50')]);
+  const [flows, schedules, runs, asks] = await Promise.all([get('/flows'), get('/schedules'), get('/runs?limit=50'), get('/approvals')]);
   const entries = [...document.querySelectorAll('.bar nav a')].map((link) => [link.textContent.trim(), 'page', () => link.click()]);
+  entries.push(['Keys', 'page', go('/keys')], ...['store', 'tokens', 'audit'].map((tab) => [`System: ${tab}`, 'page', go(`/system?tab=${tab}`)]));
+  for (const { asks: text, run_id: run, step } of asks.approvals ?? []) entries.push([text.replace(/^waits for approval: /, ''), 'question', go(`/runs/${run}/steps/${path(step)}`)]);
   for (const { name } of flows.flows ?? []) {
     entries.push([name, 'flow', go(`/flows/${path(name)}`)], [`Run ${name}…`, 'action', go(`/flows/${path(name)}/run`)]);
   }

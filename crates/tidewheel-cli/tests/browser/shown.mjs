@@ -280,6 +280,14 @@ export const tests = {
     await found(run.slice(0, 13), run.slice(0, 13));
     await found('publish', 'step');
     await found('> retry', 'action');
+    const { run_id: asking } = await world.api(page, 'POST', '/runs', { flow: 'release' });
+    await world.asking(page, asking);
+    await world.goto(page, '/');
+    await page.waitForSelector('html.script');
+    await found('keys', 'page');
+    await found('tokens', 'System: tokens');
+    await found('ship 2.1', 'question');
+    await world.api(page, 'POST', `/runs/${asking}/cancel`, {});
   },
 
   async 'twice as large, and without motion, nothing is lost'(world, page) {
