@@ -125,6 +125,31 @@ fn stranger(scene: &Scene) -> String {
     run.to_string()
 }
 
+#[test]
+fn runs_are_found_by_how_they_stand() {
+    let (scene, file) = with_data();
+    let (ended, left) = (scene.run(&file).to_string(), stranger(&scene));
+    let found = |state| {
+        let list = scene.desk().list(&ListWish { state: Some(state), ..ListWish::default() });
+        let list = list.unwrap();
+        assert_eq!(list.next, None);
+        list.runs.into_iter().map(|run| run.run_id).collect::<Vec<_>>()
+    };
+    for state in StateWish::ALL {
+        let expected = match state {
+            StateWish::Running | StateWish::Interrupted => vec![left.clone()],
+            StateWish::Succeeded => vec![ended.clone()],
+            _ => Vec::new(),
+        };
+        assert_eq!(found(state), expected, "{}", state.word());
+        let word = serde_json::to_value(state).unwrap();
+        assert_eq!(word, state.word());
+    }
+    let id = Some(left[..8].to_owned());
+    let wish = ListWish { id, state: Some(StateWish::Paused), ..ListWish::default() };
+    assert_eq!(scene.desk().list(&wish).unwrap().runs, [], "nobody runs it");
+}
+
 /// As when the store was in trouble meanwhile: what attempts did is known to whoever did it, and was decided later.
 #[test]
 fn every_view_of_a_run_tells_when_its_steps_happened_and_not_when_that_was_decided() {

@@ -269,6 +269,9 @@ async fn a_form_that_says_nothing_of_a_state_means_any() {
     let page = look(&scene, &token, "/runs?state=&flow=&tag=").await;
     assert!(page.contains(&format!("id=\"r-{run}\"")), "{page}");
     assert!(page.contains("<option value=\"\" selected>Any state"), "{page}");
+    let page = look(&scene, &token, "/runs?state=waiting").await;
+    assert!(page.contains("<option value=\"waiting\" selected>"), "{page}");
+    assert!(page.contains("No run matches"), "{page}");
     let wish = Wish::new("GET", "/runs?state=nothing").token(&token).header("accept", "text/html");
     assert_eq!(scene.send(wish).await.status, StatusCode::UNPROCESSABLE_ENTITY);
 }

@@ -57,6 +57,10 @@ enum StateWord {
     Succeeded,
     Failed,
     Cancelled,
+    Paused,
+    Waiting,
+    Interrupted,
+    Unknown,
 }
 
 impl From<StateWord> for StateWish {
@@ -66,6 +70,10 @@ impl From<StateWord> for StateWish {
             StateWord::Succeeded => Self::Succeeded,
             StateWord::Failed => Self::Failed,
             StateWord::Cancelled => Self::Cancelled,
+            StateWord::Paused => Self::Paused,
+            StateWord::Waiting => Self::Waiting,
+            StateWord::Interrupted => Self::Interrupted,
+            StateWord::Unknown => Self::Unknown,
         }
     }
 }

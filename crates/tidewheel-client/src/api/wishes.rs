@@ -67,6 +67,43 @@ pub enum StateWish {
     Failed,
     /// Those that were ended, or were not to be done.
     Cancelled,
+    /// Of those that have not ended, those that are paused.
+    Paused,
+    /// Of those that have not ended, those that wait for a place in their concurrency group.
+    Waiting,
+    /// Of those that have not ended, those that nobody runs.
+    Interrupted,
+    /// Of those that did not go well, those of which nobody can say what became of them.
+    Unknown,
+}
+
+impl StateWish {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Running,
+        Self::Waiting,
+        Self::Paused,
+        Self::Interrupted,
+        Self::Failed,
+        Self::Unknown,
+        Self::Succeeded,
+        Self::Cancelled,
+    ];
+
+    /// Its word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Paused => "paused",
+            Self::Waiting => "waiting",
+            Self::Interrupted => "interrupted",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
 /// Whose logs.

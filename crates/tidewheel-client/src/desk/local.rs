@@ -71,6 +71,18 @@ fn filter(wish: StateWish) -> (Option<bool>, Vec<TaskState>) {
         StateWish::Succeeded => (Some(false), vec![TaskState::Succeeded]),
         StateWish::Failed => (Some(false), vec![TaskState::Failed, TaskState::Unknown]),
         StateWish::Cancelled => (Some(false), vec![TaskState::Cancelled, TaskState::Skipped]),
+        StateWish::Paused | StateWish::Waiting | StateWish::Interrupted => (Some(true), Vec::new()),
+        StateWish::Unknown => (Some(false), vec![TaskState::Unknown]),
+    }
+}
+
+/// How those stand that are meant, where that is not stored as it is said.
+fn exactly(wish: Option<StateWish>) -> Option<RunState> {
+    match wish? {
+        StateWish::Paused => Some(RunState::Paused),
+        StateWish::Waiting => Some(RunState::Waiting),
+        StateWish::Interrupted => Some(RunState::Interrupted),
+        _ => None,
     }
 }
 
@@ -138,7 +150,8 @@ impl LocalDesk {
             return self.list_beginning(id, wish, (live, &states));
         }
         // Some of those that are found may not be meant.
-        let is_chosen = wish.tag.is_some() || !self.reach.is_all();
+        let exact = exactly(wish.state);
+        let is_chosen = wish.tag.is_some() || exact.is_some() || !self.reach.is_all();
         let mut filter = RunFilter {
             name: wish.name.clone(),
             kind: Some(RunKind::Run),
@@ -163,7 +176,8 @@ impl LocalDesk {
                 looks += 1;
                 filter.before = Some(run.place);
                 if has_tag(&tags) && self.reach.has(run.name.as_deref()) {
-                    list.runs.push(self.tagged_line(run, tags));
+                    let line = self.tagged_line(run, tags);
+                    list.runs.extend(Some(line).filter(|it| exact.is_none_or(|is| is == it.state)));
                 }
             }
             let is_last = page.len() < filter.limit as usize;
@@ -191,8 +205,10 @@ impl LocalDesk {
         let tags = self.tags_of(&runs);
         let has_tag = |tags: &[String]| wish.tag.as_ref().is_none_or(|tag| tags.contains(tag));
         let meant = runs.iter().zip(tags).filter(|(_, tags)| has_tag(tags));
-        let lines = meant.take(wish.limit as usize).map(|(run, tags)| self.tagged_line(run, tags));
-        Ok(RunList { runs: lines.collect(), ..RunList::default() })
+        let exact = exactly(wish.state);
+        let lines = meant.map(|(run, tags)| self.tagged_line(run, tags));
+        let lines = lines.filter(|line| exact.is_none_or(|is| is == line.state));
+        Ok(RunList { runs: lines.take(wish.limit as usize).collect(), ..RunList::default() })
     }
 
     /// A run in one line, if it is known.

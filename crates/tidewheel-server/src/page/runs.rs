@@ -103,6 +103,11 @@ impl RunRow {
 }
 
 impl Runs {
+    /// The states that can be chosen.
+    fn states(&self) -> impl Iterator<Item = &'static str> {
+        StateWish::ALL.into_iter().map(StateWish::word)
+    }
+
     fn is_state(&self, word: &str) -> bool {
         self.state == word
     }
@@ -126,13 +131,7 @@ async fn runs(call: Call) -> Result<Response, Problem> {
         ..ListWish::default()
     };
     let list = call.server.desk().list(list).await?;
-    let state = match wish.state {
-        None => "",
-        Some(StateWish::Running) => "running",
-        Some(StateWish::Succeeded) => "succeeded",
-        Some(StateWish::Failed) => "failed",
-        Some(StateWish::Cancelled) => "cancelled",
-    };
+    let state = wish.state.map_or("", StateWish::word);
     let (flow, tag) = (flow.unwrap_or_default(), tag.unwrap_or_default());
     let here = |cursor: &str| {
         let (flow, tag) = (in_address(&flow), in_address(&tag));

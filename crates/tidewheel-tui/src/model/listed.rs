@@ -44,13 +44,7 @@ impl Model {
         if flows().any(|name| name != text && self.runs_list.takes(name)) {
             return RunsOf::default();
         }
-        let state = match text {
-            "running" => Some(StateWish::Running),
-            "succeeded" => Some(StateWish::Succeeded),
-            "failed" => Some(StateWish::Failed),
-            "cancelled" => Some(StateWish::Cancelled),
-            _ => None,
-        };
+        let state = StateWish::ALL.into_iter().find(|state| state.word() == text);
         let is_flow = state.is_none() && flows().any(|name| name == text);
         RunsOf { flow: is_flow.then(|| text.to_owned()), state }
     }
