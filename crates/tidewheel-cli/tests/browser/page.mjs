@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as acted from './acted.mjs';
+import * as corpus from './corpus.mjs';
 import * as large from './large.mjs';
 import * as live from './live.mjs';
 import * as pictures from './pictures.mjs';
@@ -397,7 +398,7 @@ let failed = 0, passed = 0;
 try {
   if (process.env.TIDEWHEEL_PICTURES) await pictures.take(world, await world.window(), process.env.TIDEWHEEL_PICTURES);
   else {
-    for (const [name, test] of Object.entries({ ...shown.tests, ...acted.tests, ...live.tests, ...reached.tests, ...tests, ...large.tests, ...live.last })) {
+    for (const [name, test] of Object.entries({ ...shown.tests, ...acted.tests, ...live.tests, ...reached.tests, ...tests, ...corpus.tests, ...large.tests, ...live.last })) {
       if (only && !only.split('|').some((part) => name.includes(part))) continue;
       const page = await world.window(), began = performance.now();
       try {
