@@ -249,6 +249,28 @@ async fn the_audit_log_can_be_read_to_its_beginning() {
 }
 
 #[tokio::test]
+async fn what_is_wrong_with_a_file_stands_at_its_line_beside_what_is_in_force() {
+    let (scene, _) = odd().await;
+    let token = scene.token(Role::Viewer);
+    let fine = look(&scene, &token, "/flows/odd?tab=file").await;
+    assert!(!fine.contains("source-line wrong"), "{fine}");
+    let broken = ODD.replace("wait: 1ms", "wait: soon");
+    let line = 1 + broken.lines().position(|line| line.contains("wait: soon")).unwrap();
+    std::fs::write(scene.path.join("flows/odd.yaml"), broken).unwrap();
+    scene.house.reload().await.unwrap();
+    let page = look(&scene, &token, "/flows/odd?tab=file").await;
+    assert!(page.contains("as it is now: it cannot be run"), "{page}");
+    assert!(page.contains("the version in force"), "{page}");
+    let wrong: Vec<&str> = page.split("<span class=\"source-line wrong\" id=\"L").skip(1).collect();
+    assert_eq!(wrong.len(), 1, "only what is wrong, and not in what is in force: {page}");
+    assert!(wrong[0].starts_with(&format!("{line}\"")), "{}", wrong[0]);
+    let problem = wrong[0].split("<span class=\"problem\">").nth(1).unwrap();
+    assert!(problem.starts_with("<b class=\"error\">") && problem.contains("soon"), "{problem}");
+    let flows = look(&scene, &token, "/flows").await;
+    assert!(flows.contains("file has problems") && flows.contains(&format!("line {line}, ")));
+}
+
+#[tokio::test]
 async fn of_very_many_flows_the_first_page_has_some() {
     let scene = Scene::patient().await;
     for place in 0..130 {
