@@ -197,7 +197,7 @@ try {
   page = await world.window();
   await weight(world, page);
   const run = await world.run(page, 'nightly');
-  const pages = { overview: '/', flows: '/flows', 'a flow': '/flows/nightly', 'its history': '/flows/nightly?tab=history', 'its form': '/flows/nightly/run', runs: '/runs', 'runs that failed': '/runs?state=failed', 'runs of a flow': '/runs?flow=nightly', 'a run': `/runs/${run}`, 'its times': `/runs/${run}?view=time`, 'a step': `/runs/${run}/steps/test`, 'a log': `/runs/${run}/steps/test/log`, 'all its logs': `/runs/${run}/log`, queues: '/queues', schedules: '/schedules', approvals: '/approvals', system: '/system', store: '/system?tab=store', audit: '/system?tab=audit' };
+  const pages = { overview: '/', flows: '/flows', 'a flow': '/flows/nightly', 'its history': '/flows/nightly?tab=history', 'its schedules': '/flows/nightly?tab=schedule', 'its file': '/flows/nightly?tab=file', 'its form': '/flows/nightly/run', runs: '/runs', 'runs that failed': '/runs?state=failed', 'runs of a flow': '/runs?flow=nightly', 'a run': `/runs/${run}`, 'its times': `/runs/${run}?view=time`, 'its slots': `/runs/${run}?view=slots`, 'its list': `/runs/${run}?view=list`, 'a step': `/runs/${run}/steps/test`, 'a log': `/runs/${run}/steps/test/log`, 'all its logs': `/runs/${run}/log`, queues: '/queues', schedules: '/schedules', 'a schedule': '/schedules/nightly%2Fnightly', approvals: '/approvals', system: '/system', store: '/system?tab=store', tokens: '/system?tab=tokens', audit: '/system?tab=audit', keys: '/keys' };
   for (const [what, path] of Object.entries(pages)) await paints(world, page, `${what}, ${RUNS} runs stored`, path, 300);
   await manySteps(world, page);
   await event(world, page);
