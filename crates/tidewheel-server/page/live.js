@@ -16,21 +16,21 @@ export const onEvent = (listener) => listeners.add(listener);
 
 let pending, isAsking = false, again, last = 0, due;
 /** Asks for the page again, soon, and at most so often. What happens while it is asked for may not be in the answer. */
-export function refresh(least = 1000, only) {
-  if (isAsking) return void (again ??= [least, only]);
+export function refresh(least = 1000) {
+  if (isAsking) return void (again = Math.min(again ?? least, least));
   if (pending) return;
   pending = setTimeout(async () => {
     [pending, isAsking] = [undefined, true];
     try {
       // Where it is said, a page stays about what it was about when it was opened.
       const fresh = await fetchPage(main.dataset.src ?? location.href);
-      replaceParts(fresh, only);
+      replaceParts(fresh);
       aim();
       if (missedFrom) catchUp(fresh.documentElement.dataset.at);
       for (const listener of listeners) listener({ what: 'refreshed', fresh });
     } catch { /* the lamp says it */ }
     [last, isAsking] = [performance.now(), false];
-    if (again) refresh(...again);
+    if (again !== undefined) refresh(again);
     again = undefined;
   }, Math.max(30, last + least - performance.now()));
 }

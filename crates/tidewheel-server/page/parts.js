@@ -21,12 +21,18 @@ function morph(old, fresh) {
     return;
   }
   if (old.nodeName === 'TIME' && old.dateTime === fresh.dateTime) return;
+  // A chunk that came by itself comes anew by itself.
+  if (old.matches('.chunk') && !('loaded' in fresh.dataset)) return void (old.dataset.src = fresh.dataset.src);
   if (old.nodeName === 'DETAILS' && old.open) fresh.setAttribute('open', '');
   for (const { name } of [...old.attributes]) {
     if (!fresh.hasAttribute(name) && !/^(data-here|style|title)$/.test(name)) old.removeAttribute(name);
   }
   for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   if ((old.nodeName === 'INPUT' || old.nodeName === 'TEXTAREA') && old === document.activeElement) return;
+  morphInside(old, fresh);
+}
+
+function morphInside(old, fresh) {
   const known = new Map();
   for (const child of old.childNodes) if (keyOf(child)) known.set(keyOf(child), child);
   let place = old.firstChild;
@@ -54,19 +60,18 @@ function morph(old, fresh) {
 const within = (part) => [...part.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')];
 
 /** Changes a part. Who was on something that has moved is still there, and on what has gone is on what took its place. */
-function change(part, news) {
+function change(part, news, how = morph) {
   const was = part.contains(document.activeElement) && document.activeElement;
   const place = was && within(part).indexOf(was);
-  morph(part, news);
+  how(part, news);
   if (!was || document.activeElement === was) return;
   const all = within(part);
   (was.isConnected ? was : all[Math.min(place, all.length - 1)] ?? document.getElementById('main')).focus({ preventScroll: true });
 }
 
 /** Puts the parts of a page that was fetched in place of those that are here. */
-export function replaceParts(fresh, only) {
+export function replaceParts(fresh) {
   for (const part of document.querySelectorAll('[data-part]')) {
-    if (only && !only.includes(part.id)) continue;
     const news = fresh.getElementById(part.id);
     if (news) change(part, news);
   }
@@ -77,6 +82,8 @@ export function replaceParts(fresh, only) {
     if (news) morph(link, news);
   }
   localise(document);
+  loadChunks(document);
+  for (const chunk of document.querySelectorAll('[data-part] .chunk[data-loaded=late]')) fetchChunk(chunk);
 }
 
 /** One part of another page, for a place on this one. */
@@ -105,25 +112,31 @@ function unload(chunk) {
   chunk.style.height = `${chunk.offsetHeight}px`;
   chunk.replaceChildren();
   delete chunk.dataset.loaded;
-  chunk.removeAttribute('data-part');
 }
 
 // Chunks that come at the same time are put in place one a frame, so that no frame takes long.
 let turn = Promise.resolve();
 const frame = () => (turn = turn.then(() => new Promise(requestAnimationFrame)));
 
-async function load(chunk) {
+function load(chunk) {
   if ('loaded' in chunk.dataset) return;
   chunk.dataset.loaded = 'late';
+  fetchChunk(chunk);
+}
+
+async function fetchChunk(chunk) {
+  // What was asked for before it says less.
+  const asked = (chunk.asked = {});
   try {
     const fresh = await partOf(chunk.dataset.src, chunk.id);
     await frame();
-    if (!('loaded' in chunk.dataset)) return;
-    chunk.replaceChildren(...fresh.childNodes);
+    if (!('loaded' in chunk.dataset) || chunk.asked !== asked) return;
+    change(chunk, fresh, morphInside);
     chunk.style.height = '';
     localise(chunk);
   } catch {
-    delete chunk.dataset.loaded;
+    // What is there stays; what is not is asked for when it is near again.
+    if (!chunk.children.length) delete chunk.dataset.loaded;
   }
 }
 

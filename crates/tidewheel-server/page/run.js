@@ -10,8 +10,8 @@ const WORDS = { P: 'pending', R: 'running', S: 'succeeded', F: 'failed', K: 'ski
 const LETTERS = Object.fromEntries(Object.entries(WORDS).map(([letter, word]) => [word, letter]));
 const WORST = 'FURCPKS';
 const VERTICES = '.picture :is([data-step], [data-more])';
-// With so many steps only what changed is changed; with fewer the server makes the parts anew.
-const MANY = 300;
+// With so many steps what has changed is changed at once, and the server makes the parts anew now and then; with fewer it does so soon.
+const MANY = 300, PACE = 3000;
 
 export function run(main) {
   const id = main.dataset.run;
@@ -19,7 +19,7 @@ export function run(main) {
   let letters = [...holder.dataset.letters];
   const isLarge = letters.length > MANY;
   let nodes = new Map();
-  let dirty = new Map(), frame;
+  let dirty = new Map(), frame, slow;
 
   function collect() {
     nodes = new Map();
@@ -49,7 +49,7 @@ export function run(main) {
       delete counts[letter];
     }
     // The first in a state has no place yet.
-    if (Object.keys(counts).length) refresh(1000, ['p-strip']);
+    if (Object.keys(counts).length) refresh();
   }
 
   function paint() {
@@ -89,7 +89,7 @@ export function run(main) {
       const fresh = happened.fresh.getElementById('letters');
       if (fresh) letters = [...fresh.dataset.letters];
       const picture = document.getElementById('p-picture'), news = happened.fresh.getElementById('p-picture');
-      if (picture && news && !isLarge) {
+      if (picture && news) {
         const { scrollLeft, scrollTop } = picture;
         fill(picture, news);
         Object.assign(picture, { scrollLeft, scrollTop });
@@ -104,12 +104,12 @@ export function run(main) {
       dirty.set(happened.step, word);
       frame ??= requestAnimationFrame(paint);
     }
-    if (happened.what === 'log') return;
     if (!isLarge) return refresh(happened.what.startsWith('run-') ? 200 : 700);
     askLetters();
-    // All of the page only where more is to be said than a state.
+    // Where more is to be said than a state, sooner.
     const isTold = word !== undefined && word !== 'failed' && happened.step !== panel?.querySelector('.panel')?.dataset.step;
-    if (!isTold) refresh(3000, ['p-head', 'p-broken', 'p-strip', 'panel']);
+    if (!isTold) refresh(PACE);
+    else slow ??= setTimeout(() => ((slow = undefined), refresh(PACE)), PACE);
   });
 
   // What stands for many is opened as a list: of the elements of a step, or of all if they have no name in common.
@@ -161,8 +161,8 @@ export function run(main) {
     const here = all.indexOf(panel?.querySelector('.panel')?.dataset.step);
     choose(all[(here + by + all.length) % all.length]);
   }
-  function window(change) {
-    const { begin, end } = document.getElementById('p-gantt').dataset;
+  const gantt = document.getElementById('p-gantt');
+  function window(change, { begin, end } = gantt.dataset) {
     const [from, to] = change(Number(begin), Number(end));
     const url = new URL(location.href);
     url.searchParams.set('begin', Math.max(0, from).toFixed(3));
@@ -170,15 +170,16 @@ export function run(main) {
     location.replace(url);
   }
   // A part of the time, chosen by dragging over it.
-  const gantt = document.getElementById('p-gantt');
   gantt?.addEventListener('pointerdown', (event) => {
     const track = event.target.closest('.track, .ticks');
     if (!track || event.button !== 0 || event.target.closest('a')) return;
     event.preventDefault();
-    const { left, width } = track.getBoundingClientRect(), box = gantt.getBoundingClientRect();
+    // The axis may go on meanwhile, and what is drawn over it is not part of it.
+    const axis = { ...gantt.dataset }, { left, width } = track.getBoundingClientRect(), box = gantt.parentElement.getBoundingClientRect();
     const share = (x) => Math.min(1, Math.max(0, (x - left) / width));
     const from = share(event.clientX), part = (x) => [from, share(x)].sort((one, other) => one - other);
-    const shade = gantt.appendChild(Object.assign(document.createElement('div'), { className: 'shade' }));
+    const shade = gantt.parentElement.appendChild(Object.assign(document.createElement('div'), { className: 'shade' }));
+    shade.style.height = `${gantt.offsetHeight}px`;
     const move = ({ clientX }) => {
       const [a, b] = part(clientX);
       shade.style.left = `${left - box.left + a * width}px`;
@@ -188,7 +189,7 @@ export function run(main) {
       removeEventListener('pointermove', move);
       shade.remove();
       const [a, b] = part(clientX);
-      if ((b - a) * width > 8) window((begin, end) => [begin + a * (end - begin), begin + b * (end - begin)]);
+      if ((b - a) * width > 8) window((begin, end) => [begin + a * (end - begin), begin + b * (end - begin)], axis);
     };
     addEventListener('pointermove', move);
     addEventListener('pointerup', end, { once: true });
@@ -220,7 +221,7 @@ export function run(main) {
     else if ((vertex ?? more) && ARROWS[event.key]) (event.preventDefault(), walk(vertex ?? more, ARROWS[event.key]));
     else if (event.key === 'f') next(1);
     else if (event.key === 'F') next(-1);
-    else if (document.getElementById('p-gantt') && 'wsad'.includes(event.key)) {
+    else if (gantt && 'wsad'.includes(event.key)) {
       const [left, right] = { w: [1, -1], s: [-2, 2], a: [-1, -1], d: [1, 1] }[event.key];
       // At the beginning nothing moves on.
       window((a, b, by = (b - a) / 4) => [a + left * by, b + (event.key === 'a' ? -Math.min(a, by) : right * by)]);

@@ -171,6 +171,13 @@ async fn what_comes_later_has_its_place_on_the_page_from_the_beginning() {
         for part in ["panel", "p-files", "p-head", "p-strip"] {
             assert!(parts(&over).contains(&part), "{view}: {part}");
         }
+        let own = match view {
+            "time" | "slots" => "p-gantt",
+            "list" => "p-list",
+            // It keeps its place while it comes anew.
+            _ => continue,
+        };
+        assert!(parts(&live).contains(&own), "{view}");
     }
     let queues = look(&scene, &token, "/queues").await;
     assert!(parts(&queues).contains(&"p-limits"), "{queues}");

@@ -13,6 +13,12 @@ flow:
   - { name: gate, wait: { approval: 'Go on?', every: 50ms } }
   - { name: last, run: 'echo done', outputs: { size: '42' }, depends_on: [gate] }
 `,
+  'many.yaml': `
+name: many
+flow:
+  - { name: gate, wait: { approval: 'Shall they?', every: 50ms } }
+  - { name: each, foreach: ${JSON.stringify(Array.from({ length: 320 }, (_, it) => it))}, run: 'true', depends_on: [gate] }
+`,
   'again.yaml': `
 name: again
 flow:
@@ -51,6 +57,56 @@ export const tests = {
     await page.waitForSelector('#p-head .word:text("succeeded")');
     await page.waitForSelector('#panel .panel[data-step=last] .facts >> text=succeeded');
     assert.match(await page.textContent('#panel'), /size\s*42/);
+  },
+
+  async 'a run of many steps goes on in every view, its rows further down too'(world, page) {
+    for (const view of ['graph', 'list', 'time', 'slots']) {
+      const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'many' });
+      await world.asking(page, run);
+      await world.goto(page, `/runs/${run}?view=${view}`);
+      await page.waitForSelector('#lamp[data-state=live]');
+      // Rows further down, which have come by themselves since.
+      const far = { list: '.step-row', time: '.gantt-row' }[view];
+      if (far) {
+        await page.evaluate(() => scrollTo(0, 24 * 150));
+        await page.waitForSelector(`#c-100 ${far}`);
+        assert.equal(await page.locator('#c-100 .is-succeeded').count(), 0);
+      }
+      if (view === 'graph') (await page.click('.picture [data-step=gate]'), await page.keyboard.press('+'));
+      const width = view === 'graph' && (await page.getAttribute('.picture svg', 'width'));
+      await world.api(page, 'POST', `/runs/${run}/steps/gate/answer`, { approved: true, by: '' });
+      await page.waitForSelector('#p-head .word:text("succeeded")');
+      if (view === 'graph') {
+        await page.waitForFunction(() => !document.querySelector('.picture :is(.state-pending, .state-running)'));
+        // As large as somebody made it, and with what they chose.
+        const { width: is, viewBox } = await page.evaluate(() => ({ width: document.querySelector('.picture svg').getAttribute('width'), viewBox: document.querySelector('.picture svg').viewBox.baseVal.width }));
+        assert.ok(Number(is) > viewBox || is === width, `${is} of ${viewBox}`);
+        assert.equal(await page.getAttribute('.picture [data-chosen]', 'data-step'), 'gate');
+      }
+      if (view === 'slots') await page.waitForSelector('.slots rect >> nth=3');
+      // What each was tried, and how long that took, comes with its row; no event says it.
+      if (far) await page.waitForFunction((far) => {
+        const rows = [...document.querySelectorAll(`#c-100 ${far}`)];
+        return rows.length === 50 && rows.every((row) => row.querySelector('rect.is-succeeded') || (row.querySelector('.mark.is-succeeded') && /\d/.test(row.children[4]?.textContent)));
+      }, far);
+    }
+  },
+
+  async 'the axis of a run that goes on goes on with it, for all of its rows'(world, page) {
+    const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'many' });
+    await world.asking(page, run);
+    await world.goto(page, `/runs/${run}?view=time`);
+    await page.waitForSelector('#lamp[data-state=live]');
+    const end = () => page.evaluate(() => Number(document.getElementById('p-gantt').dataset.end));
+    const [before, width] = [await end(), await page.locator('[id="t-gate"] .track').evaluate((it) => it.getBoundingClientRect().width)];
+    assert.ok(before > 0 && width > 0);
+    // Nothing happens, and it is drawn anew.
+    await page.waitForFunction((before) => Number(document.getElementById('p-gantt').dataset.end) > before, before);
+    await page.evaluate(() => scrollTo(0, 24 * 150));
+    await page.waitForSelector('[id="t-each[149]"]');
+    const all = await page.evaluate(() => [...new Set([...document.querySelectorAll('.chunk')].map((it) => new URL(it.dataset.src, location.href).searchParams.get('end')))]);
+    assert.deepEqual(all.map(Number), [await end()]);
+    await world.api(page, 'POST', `/runs/${run}/cancel`, {});
   },
 
   async 'a log has one stream, of its run alone, and its head goes on while it is read'(world, page) {

@@ -4,9 +4,10 @@
 //! when is in [`super::slots`].
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use tidewheel::Timestamp;
-use tidewheel_client::api::{AttemptSpan, StepList, StepRow, StepState};
+use tidewheel_client::api::{AttemptSpan, RunState, StepList, StepRow, StepState};
 use tidewheel_client::desk::attempt_state;
 use tidewheel_client::text;
 
@@ -17,6 +18,10 @@ use super::words::{Markup, escaped, step_mark, took};
 
 /// What is shorter is drawn together with its neighbours.
 pub(super) const LEAST: f64 = 1.5;
+
+/// What runs grows: it is drawn anew once all of the time is longer by such a part, and after no less than this.
+const GROWS: u32 = 50;
+const GROWS_LEAST: Duration = Duration::from_secs(2);
 
 /// What a row stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +39,8 @@ pub(crate) struct Gantt {
     pub end: f64,
     /// Which part of the whole time is shown, as shares of it: where it begins and how long it is. None if it is all.
     pub part: Option<(f64, f64)>,
+    /// When what runs is to be drawn anew although nothing has happened.
+    pub due: Option<Timestamp>,
     /// Attempts at once for which there is no row.
     pub more: usize,
     /// Whether there are too many bars for each to lead somewhere.
@@ -81,7 +88,10 @@ impl Gantt {
             GanttWish::Slots => Slots::of(steps, window, now),
         };
         let is_part = begin > 0.0 || end < whole;
+        let grows = steps.state == RunState::Running && steps.ended_at.is_none() && !is_part;
+        let later = || now.after((now.since(zero) / GROWS).max(GROWS_LEAST));
         Self {
+            due: grows.then(later),
             ticks: window.ticks(),
             rows,
             more,
@@ -91,6 +101,11 @@ impl Gantt {
             end,
             part: is_part.then(|| (begin / whole * AXIS, (end - begin) / whole * AXIS)),
         }
+    }
+
+    /// The time that is shown, as an address says it.
+    pub fn in_address(&self) -> String {
+        format!("&begin={}&end={}", self.begin, self.end)
     }
 }
 
@@ -281,5 +296,45 @@ pub(super) mod tests {
             super::tests::step("b", StepState::Running, &[(0, 1, "error"), (2, 3, "")]);
         running.attempts[1].outcome = None;
         assert_eq!(class_of_attempt(&running, &running.attempts[1]), "is-running");
+    }
+
+    fn list(state: RunState, ended_at: Option<Timestamp>) -> StepList {
+        StepList {
+            version: None,
+            run_id: "run".to_owned(),
+            state,
+            accepted_at: ZERO,
+            ended_at,
+            letters: "R".to_owned(),
+            total: 1,
+            from: 0,
+            steps: vec![step("a", StepState::Succeeded, &[(0, 1, "succeeded")])],
+        }
+    }
+
+    #[test]
+    fn what_runs_is_drawn_anew_when_it_has_grown_by_what_can_be_seen() {
+        let due = |state, ended, end, now| {
+            Gantt::of(&list(state, ended), GanttWish::Steps, (None, end), at(now)).due
+        };
+        assert_eq!(due(RunState::Running, None, None, 10), Some(at(12)));
+        assert_eq!(due(RunState::Running, None, None, 1_000), Some(at(1_020)));
+        assert_eq!(due(RunState::Running, None, Some(5.0), 10), None, "a part stays as it is");
+        assert_eq!(due(RunState::Paused, None, None, 10), None);
+        assert_eq!(due(RunState::Succeeded, Some(at(9)), None, 10), None);
+    }
+
+    #[test]
+    fn rows_that_come_later_are_drawn_over_the_axis_that_is_there() {
+        let first =
+            Gantt::of(&list(RunState::Running, None), GanttWish::Steps, (None, None), at(10));
+        assert_eq!(first.in_address(), "&begin=0&end=10");
+        let later = Gantt::of(
+            &list(RunState::Running, None),
+            GanttWish::Steps,
+            (Some(0.0), Some(10.0)),
+            at(60),
+        );
+        assert_eq!(later.rows[0].lane, first.rows[0].lane);
     }
 }

@@ -363,9 +363,15 @@ impl RunPage {
     fn chunk(&self, from: &u32) -> String {
         let state = self.wanted.map(|state| format!("&state={state}")).unwrap_or_default();
         let text = super::words::in_address(&self.query);
-        let part = self.gantt.as_ref().filter(|gantt| gantt.part.is_some());
-        let part = part.map(|it| format!("&begin={}&end={}", it.begin, it.end));
-        let part = part.unwrap_or_default();
+        let is_part = |gantt: &&Gantt| gantt.part.is_some();
+        let part = self.gantt.as_ref().filter(is_part).map(Gantt::in_address).unwrap_or_default();
         format!("{}?view={}{state}&q={text}&from={from}{part}", self.to, self.view)
+    }
+
+    /// Those steps alone, over the same axis as the others although time goes on.
+    fn part(&self, from: &u32) -> String {
+        let whole = self.gantt.as_ref().filter(|gantt| gantt.part.is_none());
+        let axis = whole.map(Gantt::in_address).unwrap_or_default();
+        format!("{}{axis}&part=true", self.chunk(from))
     }
 }
