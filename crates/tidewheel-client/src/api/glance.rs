@@ -71,7 +71,7 @@ pub struct FlowGlance {
     #[serde(default, with = "millis_if_any", rename = "median_ms")]
     #[schema(value_type = Option<u64>)]
     pub median: Option<Duration>,
-    /// How much longer the newest took than that, as a share of it.
+    /// How much longer the newest five that went well took than those before them, half of each no longer, as a share.
     pub trend: Option<f64>,
     /// When it is run next by itself.
     #[serde(default, with = "instant_if_any")]

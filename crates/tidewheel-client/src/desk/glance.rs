@@ -21,6 +21,9 @@ use crate::api::{
 /// Runs of a flow that are looked at.
 pub(crate) const PAST: u32 = 30;
 
+/// The newest of them that went well, of which it is said whether they take longer than those before: one alone is chance.
+const LATELY: usize = 5;
+
 /// Runs that have not ended which are looked at, so many together.
 const LIVE_MAX: usize = 10_000;
 const TOGETHER: u32 = 500;
@@ -324,28 +327,27 @@ fn summed_up(runs: Vec<PastRun>) -> FlowGlance {
     let good: Vec<&&PastRun> =
         counted.iter().filter(|run| run.state == RunState::Succeeded).collect();
     let ok = (!counted.is_empty()).then(|| good.len() as f64 / counted.len() as f64);
-    let mut times: Vec<Duration> = good.iter().filter_map(|run| run.took).collect();
-    let newest = times.last().copied();
-    times.sort_unstable();
-    let median = times.get(times.len() / 2).copied();
-    let trend = newest.zip(median).filter(|(_, median)| times.len() > 2 && !median.is_zero());
-    let trend = trend.map(|(newest, median)| newest.as_secs_f64() / median.as_secs_f64() - 1.0);
+    let times: Vec<Duration> = good.iter().filter_map(|run| run.took).collect();
+    let (before, lately) = times.split_at(times.len().saturating_sub(LATELY));
+    let trend = middle(before).zip(middle(lately)).filter(|(before, _)| !before.is_zero());
+    let trend = trend.map(|(before, lately)| lately.as_secs_f64() / before.as_secs_f64() - 1.0);
     FlowGlance {
         name: String::new(),
         outdated: false,
         runs,
         ok,
-        median,
+        median: middle(&times),
         trend,
         next: None,
         schedules: Vec::new(),
     }
 }
 
-/// Whether a schedule should have fired and has not.
-fn is_late(schedule: &ScheduleLine, now: Timestamp) -> bool {
-    schedule.state == ScheduleWord::Active
-        && schedule.next.is_some_and(|next| next.after(LATE) < now)
+/// That which half of them do not exceed.
+fn middle(times: &[Duration]) -> Option<Duration> {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    times.get(times.len() / 2).copied()
 }
 
 /// When a run ends that takes as long as others of its flow.
@@ -376,12 +378,19 @@ mod tests {
         let glance = summed_up(runs);
         assert_eq!(glance.ok, Some(0.75));
         assert_eq!(glance.median, Some(Duration::from_secs(20)));
-        assert_eq!(
-            glance.trend,
-            Some(0.0),
-            "the newest that went well took as long as half of them"
-        );
+        assert_eq!(glance.trend, None, "there are none before the newest");
         let nothing = summed_up(vec![run(Running, 5)]);
         assert_eq!((nothing.ok, nothing.median, nothing.trend), (None, None, None));
+    }
+
+    #[test]
+    fn lately_is_several_runs_beside_those_before_them() {
+        let trend = |times: &[u64]| {
+            summed_up(times.iter().map(|it| run(RunState::Succeeded, *it)).collect()).trend
+        };
+        assert_eq!(trend(&[10, 10, 10, 10, 10, 10, 90]), Some(0.0), "one alone is chance");
+        assert_eq!(trend(&[10, 12, 8, 20, 20, 20, 20, 20]), Some(1.0));
+        assert_eq!(trend(&[20, 20, 20, 10, 10, 10, 10, 10]), Some(-0.5));
+        assert_eq!(trend(&[10, 20, 30, 40, 50]), None, "there is nothing to compare with");
     }
 }
