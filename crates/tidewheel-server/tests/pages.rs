@@ -278,6 +278,18 @@ async fn what_is_wrong_with_a_file_stands_at_its_line_beside_what_is_in_force() 
 }
 
 #[tokio::test]
+async fn a_page_comes_anew_when_the_next_schedule_is_late_unless_it_fires() {
+    let (scene, _) = odd().await;
+    let token = scene.token(Role::Viewer);
+    let line = scene.house.schedules().await.unwrap().schedules.into_iter();
+    let due = line.filter_map(|it| it.late_from()).min().unwrap();
+    for path in ["/", "/schedules", "/schedules/odd%2F%3Cu%3Edaily%3C%2Fu%3E"] {
+        let page = look(&scene, &token, path).await;
+        assert!(page.contains(&format!("data-due=\"{due}\"")), "{path}: {due} {page}");
+    }
+}
+
+#[tokio::test]
 async fn of_very_many_flows_the_first_page_has_some() {
     let scene = Scene::patient().await;
     for place in 0..130 {

@@ -2,6 +2,8 @@
 //!
 //! When they fire is decided by the scheduler.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use tidewheel::Timestamp;
 use utoipa::ToSchema;
@@ -61,6 +63,24 @@ pub struct ScheduleLine {
     /// Failures in a row, where the schedule waits longer after each.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub backoff_level: u32,
+}
+
+impl ScheduleLine {
+    /// How long after its instant a schedule counts as late.
+    pub const LATE: Duration = Duration::from_secs(10);
+
+    /// When it counts as late, or has since, if it has not fired by then.
+    #[must_use]
+    pub fn late_from(&self) -> Option<Timestamp> {
+        let next = self.next.filter(|_| self.state == ScheduleWord::Active);
+        next.map(|next| next.after(Self::LATE))
+    }
+
+    /// Whether it should have fired and has not.
+    #[must_use]
+    pub fn is_late(&self, now: Timestamp) -> bool {
+        self.late_from().is_some_and(|at| at < now)
+    }
 }
 
 fn is_zero(count: &u32) -> bool {

@@ -40,9 +40,6 @@ const NAMES_MAX: usize = 3;
 /// Runs that have not ended which are told of.
 const NOW_MAX: usize = 20;
 
-/// How long after its instant a schedule counts as late.
-const LATE: Duration = Duration::from_secs(10);
-
 /// A flow that there is.
 #[derive(Debug)]
 pub(crate) struct KnownFlow {
@@ -88,7 +85,7 @@ impl LocalDesk {
             version: None,
             at,
             failing: self.failing(&flows)?,
-            late: schedules.into_iter().filter(|it| is_late(it, at)).collect(),
+            late: schedules.into_iter().filter(|it| it.is_late(at)).collect(),
             approvals,
             approvals_more: is_cut,
             now,

@@ -4,7 +4,8 @@
 
 use askama::Template;
 use axum::response::Response;
-use tidewheel_client::api::{FlowGlance, Glance};
+use tidewheel::Timestamp;
+use tidewheel_client::api::{FlowGlance, Glance, RunLine, ScheduleLine};
 use tidewheel_client::text::{sentence, short_id};
 
 use super::bars::bars;
@@ -41,6 +42,8 @@ pub(super) const ROUTES: &[Route] = &[page_route!(
 struct Overview {
     frame: Frame,
     glance: Glance,
+    /// When the next schedule is late unless it fires, of which no event tells.
+    due: Option<Timestamp>,
     failing: Vec<Failing>,
     late: Vec<Late>,
     asking: Vec<Asking>,
@@ -105,35 +108,8 @@ async fn overview(call: Call) -> Result<Response, Problem> {
     let mut frame = Frame::of(&call, "overview");
     frame.approvals = glance.approvals.len();
     let at = glance.at;
-    let failing: Vec<Failing> = glance
-        .failing
-        .iter()
-        .take(LINES_MAX)
-        .map(|run| {
-            let flow = run.flow.clone().unwrap_or_default();
-            let short = short_id(&run.run_id);
-            Failing {
-                flow: named(&flow),
-                run: Link::of_run(&run.run_id),
-                error: run.error.as_deref().map(sentence).unwrap_or_else(|| run.state.to_string()),
-                when: away(run.ended_at.unwrap_or(run.accepted_at), at),
-                command: command(&format!("tidewheel retry {short}")),
-                id: run.run_id.clone(),
-            }
-        })
-        .collect();
-    let late = glance
-        .late
-        .iter()
-        .map(|schedule| {
-            let due = schedule.next.unwrap_or(at);
-            Late {
-                name: Link::of_schedule(&schedule.name),
-                due: moment(due),
-                since: going_on(due, at),
-            }
-        })
-        .collect();
+    let failing = glance.failing.iter().take(LINES_MAX).map(|run| Failing::of(run, at)).collect();
+    let late = glance.late.iter().map(|it| Late::of(it, at)).collect();
     let asking = glance.approvals.iter().map(|it| Asking::of(it, at)).collect();
     let now = glance
         .now
@@ -159,13 +135,52 @@ async fn overview(call: Call) -> Result<Response, Problem> {
         .collect();
     let flows = glance.flows.iter().take(FLOWS_MAX).enumerate();
     let flows = flows.map(|(place, flow)| row(flow, place < LINKED_MAX, at)).collect();
+    let next = glance.flows.iter().filter_map(|flow| flow.next);
+    let due = next.map(|next| next.after(ScheduleLine::LATE)).filter(|due| *due > at).min();
     let more_flows = glance.flows.len().saturating_sub(FLOWS_MAX);
     let more_failing = glance.failing.len().saturating_sub(LINES_MAX);
-    page(&Overview { frame, failing, late, asking, now, flows, more_flows, more_failing, glance })
+    page(&Overview {
+        frame,
+        due,
+        failing,
+        late,
+        asking,
+        now,
+        flows,
+        more_flows,
+        more_failing,
+        glance,
+    })
+}
+
+impl Failing {
+    fn of(run: &RunLine, now: Timestamp) -> Self {
+        let flow = run.flow.clone().unwrap_or_default();
+        let short = short_id(&run.run_id);
+        Self {
+            flow: named(&flow),
+            run: Link::of_run(&run.run_id),
+            error: run.error.as_deref().map(sentence).unwrap_or_else(|| run.state.to_string()),
+            when: away(run.ended_at.unwrap_or(run.accepted_at), now),
+            command: command(&format!("tidewheel retry {short}")),
+            id: run.run_id.clone(),
+        }
+    }
+}
+
+impl Late {
+    fn of(schedule: &ScheduleLine, now: Timestamp) -> Self {
+        let due = schedule.next.unwrap_or(now);
+        Self {
+            name: Link::of_schedule(&schedule.name),
+            due: moment(due),
+            since: going_on(due, now),
+        }
+    }
 }
 
 impl Asking {
-    pub fn of(it: &tidewheel_client::api::ApprovalLine, now: tidewheel::Timestamp) -> Self {
+    pub fn of(it: &tidewheel_client::api::ApprovalLine, now: Timestamp) -> Self {
         let short = short_id(&it.run_id);
         Self {
             run: Link::of(run_address(&it.run_id), it.flow.as_deref().unwrap_or(&short)),
@@ -180,7 +195,7 @@ impl Asking {
     }
 }
 
-fn row(flow: &FlowGlance, has_links: bool, now: tidewheel::Timestamp) -> FlowRow {
+fn row(flow: &FlowGlance, has_links: bool, now: Timestamp) -> FlowRow {
     let percent = |share: f64| (share * 100.0).round();
     let trend = flow.trend.map(|trend| percent(trend) as i64).filter(|trend| trend.abs() >= 5);
     FlowRow {

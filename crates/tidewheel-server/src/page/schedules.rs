@@ -48,6 +48,8 @@ struct Schedules {
     frame: Frame,
     schedules: Vec<ScheduleRow>,
     weeks: Vec<Vec<Day>>,
+    /// When the next of them is late, of which no event tells.
+    due: Option<Timestamp>,
     refused: Vec<String>,
 }
 
@@ -79,7 +81,6 @@ impl ScheduleRow {
             ScheduleWord::Idle => "idle",
             ScheduleWord::Ended => "ended",
         };
-        let is_late = it.state == ScheduleWord::Active && it.next.is_some_and(|next| next < now);
         Self {
             name: Link::of_schedule(&it.name),
             raw: it.name.clone(),
@@ -93,7 +94,7 @@ impl ScheduleRow {
             },
             command: schedule_command(pausing(it), &argument(&it.name)),
             is_paused: it.state == ScheduleWord::Paused,
-            is_late,
+            is_late: it.is_late(now),
             next: it.next.map(|next| (moment(next), away(next, now))),
             last: it.last.map(|last| away(last, now)),
             // What somebody asked for has fired as well, and is among what failed.
@@ -110,6 +111,7 @@ struct SchedulePage {
     frame: Frame,
     shown: Markup,
     row: ScheduleRow,
+    due: Option<Timestamp>,
     overlap: String,
     misfire: String,
     next: Vec<Next>,
@@ -144,6 +146,7 @@ async fn schedules(call: Call) -> Result<Response, Problem> {
         frame: Frame::of(&call, "schedules"),
         weeks: weeks(&around, FIRINGS_MAX as usize, now),
         schedules: all.iter().map(|it| ScheduleRow::of(it, now)).collect(),
+        due: all.iter().filter_map(ScheduleLine::late_from).filter(|at| *at > now).min(),
         refused: house.refused(),
     })
 }
@@ -166,6 +169,7 @@ async fn schedule(call: Call) -> Result<Response, Problem> {
         frame: Frame::of(&call, "schedules"),
         shown: named(name),
         row: ScheduleRow::of(line, now),
+        due: line.late_from().filter(|at| *at > now),
         overlap: line.overlap.clone(),
         misfire: line.misfire.clone(),
         next: next.iter().map(|it| coming(it, now)).collect(),
