@@ -3,7 +3,7 @@ const ROW = 20, SPACE = 8e6, BLOCK = 400, KEPT = 20;
 const LINK = /https?:\/\/[^\s<>"'`]+/g;
 const make = (tag, className, more) => Object.assign(document.createElement(tag), { className, ...more });
 const count = (number) => number.toLocaleString('en');
-const bytes = (number) => number < 1e6 ? `${Math.ceil(number / 1e3)} kB` : `${(number / 1e6).toFixed(1)} MB`;
+const bytes = (number) => number < 1e3 ? `${number} B` : number < 1e6 ? `${Math.ceil(number / 1e3)} kB` : `${(number / 1e6).toFixed(1)} MB`;
 
 /** Shows a log in an element; gives what wants to be called with each `log` event. `begin` is where its first lines are. */
 export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1', follow = false, failed = false, begin }) {

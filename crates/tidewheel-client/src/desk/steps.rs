@@ -63,12 +63,16 @@ impl LocalDesk {
         Ok(view.steps(wish, &tried))
     }
 
-    /// Steps of a run, and what those of them that have begun left in logs.
+    /// Steps of a run, what those of them that have begun left in logs, and the flow that it is a run of.
     ///
     /// # Errors
     ///
     /// When there is no such run, or the folder cannot be read.
-    pub fn story(&self, word: &str, wish: &StepsWish) -> Result<(StepList, LogList), DeskError> {
+    pub fn story(
+        &self,
+        word: &str,
+        wish: &StepsWish,
+    ) -> Result<(StepList, LogList, Option<String>), DeskError> {
         let view = self.show(word)?;
         let run = view.detail.summary.id;
         let tried = self.read(|reader| reader.attempt_times(run))?;
@@ -77,7 +81,7 @@ impl LocalDesk {
         let is_named = |task: &&TaskSummary| names.contains(task.name.as_str());
         let tasks = view.detail.tasks.iter().filter(is_named).map(|task| task.index).collect();
         let logs = self.logs_of(&view, Some(tasks), None);
-        Ok((list, logs))
+        Ok((list, logs, view.detail.summary.name))
     }
 
     /// A run as a whole, read once: what it came to, steps of it, and a picture if one is wanted.

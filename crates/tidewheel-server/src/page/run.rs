@@ -21,7 +21,9 @@ use super::link::Link;
 use super::step::{Panel, shown_value};
 use super::strip::{counts, strip};
 use super::tabs::Tabs;
-use super::words::{Markup, command, going_on, moment, run_address, run_mark, step_mark, took};
+use super::words::{
+    Markup, command, going_on, moment, quoting, run_address, run_mark, step_mark, took,
+};
 use crate::door::Call;
 use crate::problem::Problem;
 use crate::table::{Form, Route};
@@ -159,7 +161,8 @@ struct Row {
     kind: String,
     attempts: usize,
     took: Markup,
-    says: String,
+    says: Markup,
+    title: String,
     element: Option<String>,
 }
 
@@ -313,7 +316,7 @@ fn row(run: &str, step: &StepRow, now: Timestamp) -> Row {
         Some((from, None)) if step.state == StepState::Running => going_on(from, now),
         _ => Markup::default(),
     };
-    let says = step.error.as_deref().or(step.reason.as_deref()).map(sentence).unwrap_or_default();
+    let title = step.error.as_deref().or(step.reason.as_deref()).map(sentence).unwrap_or_default();
     Row {
         name: Link::of_step(run, &step.step),
         step: step.step.clone(),
@@ -322,7 +325,8 @@ fn row(run: &str, step: &StepRow, now: Timestamp) -> Row {
         kind: step.kind.clone().unwrap_or_default(),
         attempts: step.attempts.len(),
         took: time,
-        says,
+        says: quoting(&title),
+        title,
         element: step.element.as_ref().map(|value| sentence(&value.to_string())),
     }
 }

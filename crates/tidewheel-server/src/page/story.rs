@@ -43,9 +43,10 @@ struct Wish {
 #[template(path = "story.html")]
 struct Story {
     frame: Frame,
+    flow: Option<Link>,
     run: Link,
-    said: Vec<Said>,
     id: String,
+    said: Vec<Said>,
     before: Option<String>,
     after: Option<String>,
 }
@@ -62,7 +63,7 @@ async fn story(call: Call) -> Result<Response, Problem> {
     let Wish { from } = call.query()?;
     let wish = StepsWish { order: StepsOrder::Start, from, limit: ROWS, ..StepsWish::default() };
     let word = call.param("run").to_owned();
-    let (steps, logs) = call.server.desk().here(move |desk| desk.story(&word, &wish)).await?;
+    let (steps, logs, flow) = call.server.desk().here(move |desk| desk.story(&word, &wish)).await?;
     let (run, address) = (steps.run_id.as_str(), run_address(&steps.run_id));
     let mut said = Vec::new();
     // Those that have begun come first.
@@ -73,10 +74,11 @@ async fn story(call: Call) -> Result<Response, Problem> {
     let is_full = said.len() == ROWS as usize && from.saturating_add(ROWS) < steps.total;
     page(&Story {
         frame: Frame::of(&call, "runs"),
+        flow: flow.as_deref().map(Link::of_flow),
         run: Link::of_run(run),
+        id: run.to_owned(),
         said,
         before: (from > 0).then(|| at(from.saturating_sub(ROWS))),
-        id: run.to_owned(),
         after: is_full.then(|| at(from + ROWS)),
     })
 }
