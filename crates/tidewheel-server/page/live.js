@@ -1,4 +1,4 @@
-// What happens, as it happens: one stream a page, of its run and its log if it is about one, and a lamp that says whether there is a stream.
+// What happens, as it happens: one stream a page, of its run and its log if it has one, and a lamp that says whether there is one.
 import { fetchPage, replaceParts } from './parts.js';
 import { base, stopClocks } from './times.js';
 
@@ -67,7 +67,7 @@ function alive() {
   if (isLost) {
     isLost = false;
     // A server that was stopping has stopped.
-    for (const button of document.querySelectorAll('[data-drained]')) button.disabled = false;
+    for (const button of document.querySelectorAll('[data-drained]')) Object.assign(button, { disabled: false, title: '' });
     refresh(0);
   }
   if (!lamp.lastElementChild.textContent.startsWith('caught')) show('live', 'live');
@@ -121,7 +121,7 @@ function drain() {
   alive();
   if (document.querySelector('.band')) return;
   say('The server is stopping: running steps finish, nothing new starts.');
-  for (const button of document.querySelectorAll('#form [type=submit]:enabled')) Object.assign(button, { disabled: true }).dataset.drained = '';
+  for (const button of document.querySelectorAll('#form [type=submit]:enabled')) Object.assign(button, { disabled: true, title: 'Nothing new starts: the server is stopping.' }).dataset.drained = '';
 }
 
 function open() {

@@ -321,10 +321,16 @@ export const last = {
     world.server.kill('SIGTERM');
     await page.waitForSelector('.band >> text=The server is stopping');
     assert.equal(await page.isDisabled('#form [type=submit]'), true);
+    assert.match(await page.getAttribute('#form [type=submit]', 'title'), /the server is stopping/);
     await page.reload();
     await page.waitForSelector('.band >> text=The server is stopping');
     assert.equal(await page.isDisabled('#form [type=submit]'), true);
+    assert.match(await page.getAttribute('#form [type=submit]', 'title'), /the server is stopping/);
     const { state } = await world.api(page, 'GET', `/runs/${run}`);
     assert.equal(state, 'running', 'what runs goes on');
+    // Its steps do so: what it says grows.
+    const lines = async () => (await page.evaluate(async (run) => (await (await fetch(`/api/v1/runs/${run}/log/lines?step=tick`)).json()).total, run));
+    const before = await lines();
+    await world.holds(page, async ([run, before]) => (await (await fetch(`/api/v1/runs/${run}/log/lines?step=tick`)).json()).total > before, [run, before]);
   },
 };
