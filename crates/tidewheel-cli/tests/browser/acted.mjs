@@ -115,6 +115,22 @@ export const tests = {
     await page.keyboard.press('Escape');
   },
 
+  async 'the commands of a step change its priority and skip it as its buttons do'(world, page) {
+    const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'line' });
+    await world.goto(page, `/runs/${run}/steps/low`);
+    await page.waitForSelector('#panel [data-priority]');
+    const commands = await page.locator('#panel .commands code').allTextContents();
+    await world.command(commands.find((it) => it.includes(' priority ')));
+    await page.waitForSelector('#panel [data-priority="80"]');
+    await page.click('#panel [data-skip]');
+    const skip = await dialogCommand(page);
+    await page.keyboard.press('Escape');
+    assert.ok(commands.includes(skip), skip);
+    await world.command(skip);
+    await page.waitForSelector('#panel .facts >> text=cancelled');
+    await world.api(page, 'POST', `/runs/${run}/cancel`, {});
+  },
+
   async 'the command of the form starts what the form starts'(world, page) {
     await world.goto(page, '/flows/nightly/run');
     await page.fill('[data-param=level] input', '5');
