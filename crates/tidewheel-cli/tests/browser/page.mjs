@@ -393,7 +393,7 @@ const tests = {
 };
 
 const only = process.env.ONLY;
-const world = await World.begin(process.env.TIDEWHEEL_PICTURES ? pictures.FLOWS : { ...FLOWS, ...shown.FLOWS, ...acted.FLOWS, ...live.FLOWS, ...reached.FLOWS, ...large.FLOWS });
+const world = await World.begin(process.env.TIDEWHEEL_PICTURES ? pictures.FLOWS : { ...FLOWS, ...shown.FLOWS, ...acted.FLOWS, ...live.FLOWS, ...reached.FLOWS, ...large.FLOWS }, process.env.TIDEWHEEL_PICTURES && pictures.HOME);
 let failed = 0, passed = 0;
 try {
   if (process.env.TIDEWHEEL_PICTURES) await pictures.take(world, await world.window(), process.env.TIDEWHEEL_PICTURES);

@@ -80,22 +80,51 @@ async function prepare(world, page) {
   return failed;
 }
 
+/** Where the server of the pictures has its files: paths are in them. */
+export const HOME = '/srv/tidewheel';
+
+/** Has a file of a flow say something that cannot be run. */
+async function breakFile(world, page) {
+  const path = join(world.folder, 'flows/report.yaml');
+  writeFileSync(path, FLOWS['report.yaml'].replace('MON', 'MOON').replace('run:', 'runs:'));
+  await world.holds(page, async () => (await (await fetch('/api/v1/flows')).json()).broken.length > 0);
+}
+
+/** What is done on a page before its picture is taken. */
+const acts = {
+  log: (window) => window.waitForSelector('.log-row.here'),
+  dialog: async (window) => { await window.click('#p-head >> text=Retry…'); await window.waitForSelector('dialog .command'); },
+  palette: async (window) => { await window.keyboard.press('Control+k'); await window.keyboard.type('night'); await window.waitForSelector('#found li >> nth=3'); },
+  problems: (window) => window.locator('.source-line.wrong').first().scrollIntoViewIfNeeded(),
+};
+
 /** Takes them all. */
 export async function take(world, page, folder) {
   mkdirSync(folder, { recursive: true });
   const run = `/runs/${await prepare(world, page)}`;
   const shots = {
-    overview: '/', flows: '/flows', flow: '/flows/nightly', history: '/flows/nightly?tab=history', file: '/flows/nightly?tab=file', form: '/flows/nightly/run',
+    overview: '/', flows: '/flows', flow: '/flows/nightly', history: '/flows/nightly?tab=history', file: '/flows/nightly?tab=file', 'flow-schedule': '/flows/nightly?tab=schedule', form: '/flows/nightly/run',
     runs: '/runs', run, time: `${run}?view=time`, slots: `${run}?view=slots`, list: `${run}?view=list`, step: `${run}/steps/test`, log: `${run}/steps/test/log`, story: `${run}/log`,
-    queues: '/queues', schedules: '/schedules', schedule: '/schedules/backup%2Fdaily', approvals: '/approvals', system: '/system', audit: '/system?tab=audit', keys: '/keys',
+    queues: '/queues', schedules: '/schedules', schedule: '/schedules/backup%2Fdaily', approvals: '/approvals', system: '/system', store: '/system?tab=store', tokens: '/system?tab=tokens', audit: '/system?tab=audit', keys: '/keys', dialog: run, palette: '/',
+    login: `/login?code=${'0'.repeat(64)}`,
   };
+  await world.command('tidewheel token create dashboards --role viewer');
+  await shoot(world, shots, folder);
+  // All other pages would tell of it.
+  await breakFile(world, page);
+  await shoot(world, { problems: '/flows/report?tab=file' }, folder);
+}
+
+async function shoot(world, shots, folder) {
   for (const [colorScheme, width] of [['light', 1280], ['dark', 1280], ['light', 360], ['dark', 360]]) {
     const window = await world.window({ colorScheme, width, height: width < 500 ? 740 : 720 });
     for (const [name, path] of Object.entries(shots)) {
       if (process.env.ONLY && !process.env.ONLY.split('|').includes(name)) continue;
+      // Whoever logs in is not known yet.
+      if (name === 'login') await window.context().clearCookies();
       await world.goto(window, path);
-      await window.waitForSelector('#lamp[data-state=live]');
-      if (name === 'log') await window.waitForSelector('.log-row.here');
+      if (name !== 'login') await window.waitForSelector('#lamp[data-state=live]');
+      await acts[name]?.(window);
       await window.screenshot({ path: `${folder}/page-${name}-${colorScheme}-${width}.png` });
     }
     await window.context().close();

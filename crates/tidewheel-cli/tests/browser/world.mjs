@@ -61,10 +61,19 @@ db.execute('update counter set next = ?', (first + count,))
 db.commit()
 `;
 
+function made(folder) {
+  try {
+    return folder && (mkdirSync(folder), folder);
+  } catch {
+    return undefined;
+  }
+}
+
 export class World {
-  static async begin(flows) {
+  /** `home` is where its files are, if there is nothing yet and it can be made. */
+  static async begin(flows, home) {
     const world = new World();
-    world.folder = mkdtempSync(join(tmpdir(), 'tidewheel-page-'));
+    world.folder = made(home) ?? mkdtempSync(join(tmpdir(), 'tidewheel-page-'));
     mkdirSync(join(world.folder, 'flows'));
     for (const [name, text] of Object.entries(flows)) writeFileSync(join(world.folder, 'flows', name), text);
     world.port = await freePort();
