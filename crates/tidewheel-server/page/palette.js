@@ -14,8 +14,10 @@ async function everything() {
   const entries = [...document.querySelectorAll('.bar nav a')].map((link) => [link.textContent.trim(), 'page', () => link.click()]);
   entries.push(['Keys', 'page', go('/keys')], ...['store', 'tokens', 'audit'].map((tab) => [`System: ${tab}`, 'page', go(`/system?tab=${tab}`)]));
   for (const { asks: text, run_id: run, step } of asks.approvals ?? []) entries.push([text.replace(/^waits for approval: /, ''), 'question', go(`/runs/${run}/steps/${path(step)}`)]);
+  const onlyLooks = document.querySelector('.who')?.title === 'viewer';
   for (const { name } of flows.flows ?? []) {
-    entries.push([name, 'flow', go(`/flows/${path(name)}`)], [`Run ${name}…`, 'action', go(`/flows/${path(name)}/run`)]);
+    entries.push([name, 'flow', go(`/flows/${path(name)}`)]);
+    if (!onlyLooks) entries.push([`Run ${name}…`, 'action', go(`/flows/${path(name)}/run`)]);
   }
   for (const { name } of schedules.schedules ?? []) entries.push([name, 'schedule', go(`/schedules/${path(name)}`)]);
   entries.push(...(runs.runs ?? []).map(lineOf));

@@ -337,6 +337,24 @@ export const tests = {
     await context.close();
   },
 
+  async 'the box offers whoever only looks nothing that they may not do'(world, page) {
+    const { secret } = JSON.parse(await world.command('tidewheel token create reader --role viewer --format json'));
+    const link = await world.command(`TIDEWHEEL_TOKEN=${secret} tidewheel login ${world.base} --no-open`);
+    const context = await world.browser.newContext(), reader = await context.newPage();
+    await reader.goto(link.match(/http\S+/)[0]);
+    await reader.click('main button.primary');
+    await reader.waitForURL(`${world.base}/`);
+    for (const [tab, offered] of [[page, 1], [reader, 0]]) {
+      await world.goto(tab, '/');
+      await tab.waitForSelector('html.script');
+      await tab.keyboard.press('Control+k');
+      await tab.keyboard.type('nightly');
+      await tab.waitForSelector('#found li:has-text("schedule")');
+      assert.equal(await tab.locator('#found li:has-text("Run nightly…")').count(), offered);
+    }
+    await context.close();
+  },
+
   async 'every mark has a shape of its own, without its colour'(world, page) {
     await world.goto(page, '/');
     const symbols = await page.locator('.sprite symbol[id^=m-]').evaluateAll((all) => all.map((it) => [it.id.slice(2), it.innerHTML]));
