@@ -172,10 +172,14 @@ fn when(step: &mut Mapping, text: &str) {
     }
 }
 
+/// The state of a step.
+pub(super) fn state_of(name: &str) -> String {
+    format!("steps{}.state", key_of(name))
+}
+
 /// The states of steps, as a list.
 pub(super) fn states(names: &[String]) -> String {
-    let states: Vec<String> =
-        names.iter().map(|name| format!("steps{}.state", key_of(name))).collect();
+    let states: Vec<String> = names.iter().map(|name| state_of(name)).collect();
     format!("[{}]", states.join(", "))
 }
 

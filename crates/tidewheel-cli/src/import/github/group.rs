@@ -23,6 +23,7 @@ impl Converter {
             self.name_steps(name, steps.map_or(&[], Vec::as_slice));
             if tolerates(job.get("continue-on-error")) == Some(true) {
                 self.tolerated.insert(name.clone());
+                self.names_here.excused.insert(format!("needs.{name}"));
             }
             self.needs.insert(name.clone(), needs_of(job));
         }

@@ -47,9 +47,12 @@ impl Converter {
         let mut asked = asked_outputs(&Json::Array(steps.clone()));
         let named = self.named.remove(job).unwrap_or_default();
         self.names_here.steps.clear();
+        self.names_here.excused.retain(|name| !name.starts_with("steps."));
         for (step, name) in steps.iter().zip(&named).filter(|(step, _)| !is_preparation(step)) {
-            if let Some(id) = step.get("id").and_then(Json::as_str) {
-                self.names_here.steps.insert(id.to_owned(), name.clone());
+            let Some(id) = step.get("id").and_then(Json::as_str) else { continue };
+            self.names_here.steps.insert(id.to_owned(), name.clone());
+            if tolerates(step.get("continue-on-error")) == Some(true) {
+                self.names_here.excused.insert(format!("steps.{id}"));
             }
         }
         let of_job = self.names_here.outputs.iter().filter(|((it, _), _)| it == job);

@@ -87,10 +87,7 @@ fn groups_wait_for_each_other_and_ask_how_others_ended() {
     );
     let job = |place: usize| &value["flow"][place];
     assert_eq!((&job(0)["on_error"], &job(0)["timeout"]), (&json!("continue"), &json!("3m")));
-    assert_eq!(
-        (&job(1)["depends_on"], &job(1)["when"]),
-        (&json!(["a"]), &json!("steps.a.state != 'failed'"))
-    );
+    assert_eq!(job(1)["depends_on"], json!(["a"]));
     // Of one that is tolerated nobody hears that it failed.
     assert_eq!(job(2)["depends_on"], json!({ "any": ["b"], "when": "failed" }));
     // Their words are about their own failures.
@@ -107,6 +104,28 @@ fn groups_wait_for_each_other_and_ask_how_others_ended() {
         (&step["argv"], &step["stdin"], &step["cwd"]),
         (&json!(["python3", "-"]), &json!("b"), &json!("x"))
     );
+}
+
+/// There only `outcome` says that something failed whose failure does not matter.
+#[test]
+fn what_may_fail_has_succeeded_for_who_asks() {
+    let (value, ..) = imported(
+        "jobs:
+  a: { steps: [{ run: a }], continue-on-error: true }
+  b: { steps: [{ id: x, run: x, continue-on-error: true }, { run: y, if: \"steps.x.outcome == 'failure'\" }, { run: z, if: \"steps.x.conclusion == 'success'\" }] }
+  c: { needs: [a, b], if: \"always() && needs.a.result == 'success' && !contains(needs.*.result, 'failure')\", steps: [{ id: x, run: x }, { run: 'echo ${{ steps.x.conclusion }}' }] }",
+    );
+    let excused = |step: &str| {
+        format!("('succeeded' if steps.{step}.state == 'failed' else steps.{step}.state)")
+    };
+    let steps = &value["flow"][1]["steps"];
+    assert_eq!(steps[1]["when"], "steps.x.state == 'failed'");
+    assert_eq!(steps[2]["when"], format!("{} == 'succeeded'", excused("x")));
+    let a = excused("a");
+    let when = format!("{a} == 'succeeded' and not ('failed' in [{a}, steps.b.state])");
+    assert_eq!(value["flow"][2]["when"], when);
+    let said = &value["flow"][2]["steps"][1]["env"]["STEPS_X_CONCLUSION"];
+    assert!(!said.as_str().unwrap().contains("if"), "{said}: it is of another job");
 }
 
 #[test]

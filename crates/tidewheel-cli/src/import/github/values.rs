@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value as Json};
 
-use super::condition::states;
+use super::condition::{state_of, states};
 use super::environment::{FOLDER, OUTPUT_FILE};
 use super::expression::{STATE_KEYS, quoted, translate};
 use super::matrix::Matrix;
@@ -37,6 +37,8 @@ pub(super) struct Names {
     pub job: String,
     /// What the job needs.
     pub needs: Vec<String>,
+    /// Jobs, and steps of the job, that count as done there although they failed: `needs.lint`, `steps.lint`.
+    pub excused: BTreeSet<String>,
     /// What each element of the job is.
     pub matrix: Matrix,
     /// What is asked for of whoever runs it.
@@ -80,12 +82,19 @@ impl Names {
             }
             ["secrets", key] => Ok(format!("secrets{}", key_of(key))),
             ["env", key] => self.env.get(key).map(|value| quoted(value)).ok_or(name.to_owned()),
-            ["needs", "*", "result"] => Ok(states(&self.needs)),
-            ["steps", "*", "outcome" | "conclusion"] => {
+            ["needs", "*", "result"] => {
+                let state = |job: &String| self.counted_state("needs", job, job);
+                Ok(list(self.needs.iter().map(state)))
+            }
+            ["steps", "*", "outcome"] => {
                 Ok(states(&self.steps.values().cloned().collect::<Vec<_>>()))
             }
+            ["steps", "*", "conclusion"] => {
+                let state = |(id, step): (&String, &String)| self.counted_state("steps", id, step);
+                Ok(list(self.steps.iter().map(state)))
+            }
             [_, "*", ..] => unknown(),
-            ["needs", job, "result"] => Ok(format!("steps{}.state", key_of(job))),
+            ["needs", job, "result"] => Ok(self.counted_state("needs", job, job)),
             ["needs", job, "outputs", key] => {
                 let known = self.outputs.get(&(job.to_owned(), key.to_owned()));
                 match known {
@@ -100,8 +109,9 @@ impl Names {
                 Some(step) => Ok(output_at(&format!("{}{}", key_of(step), key_of(key)))),
                 None => unknown(),
             },
-            ["steps", id, "outcome" | "conclusion"] => match self.steps.get(id) {
-                Some(step) => Ok(format!("steps{}.state", key_of(step))),
+            ["steps", id, about @ ("outcome" | "conclusion")] => match self.steps.get(id) {
+                Some(step) if about == "conclusion" => Ok(self.counted_state("steps", id, step)),
+                Some(step) => Ok(state_of(step)),
                 None => unknown(),
             },
             ["github", "run_id"] => Ok("run.id".to_owned()),
@@ -112,6 +122,19 @@ impl Names {
             _ => unknown(),
         }
     }
+
+    /// How something counts as ended for who asks: there one whose failure does not matter has succeeded.
+    fn counted_state(&self, root: &str, name: &str, step: &str) -> String {
+        let state = state_of(step);
+        match self.excused.contains(&format!("{root}.{name}")) {
+            true => format!("('succeeded' if {state} == 'failed' else {state})"),
+            false => state,
+        }
+    }
+}
+
+fn list(values: impl Iterator<Item = String>) -> String {
+    format!("[{}]", values.collect::<Vec<_>>().join(", "))
 }
 
 /// An output; there one that is missing is empty.
