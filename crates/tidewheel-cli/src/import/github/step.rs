@@ -19,6 +19,8 @@ use crate::import::text::{as_shell_text, as_template};
 const PREPARATIONS: [&str; 3] = ["actions/checkout", "actions/cache", "actions/setup-"];
 /// Files by which steps there leave something for those behind them; nobody reads them here.
 const LEFT_FILES: [&str; 2] = ["GITHUB_ENV", "GITHUB_PATH"];
+/// How steps of old workflows leave an output: by a line of what they write. Nobody reads it here.
+const OLD_OUTPUT: &str = "::set-output";
 /// A file that is only looked at.
 const SUMMARY: &str = "GITHUB_STEP_SUMMARY";
 
@@ -190,6 +192,13 @@ impl Converter {
             self.remarks.lose(place, format!("`${SUMMARY}`, which nobody sees"));
             env.push((SUMMARY.to_owned(), "/dev/null".into()));
         }
+        let text = &with_output_file(text);
+        if text.contains(OLD_OUTPUT) {
+            let said = format!("`{OLD_OUTPUT}`, so it fails; leave values by `$TIDEWHEEL_OUTPUT`");
+            self.remarks.lose(place, said);
+            step.add("run", "echo 'outputs by what is written have no equal' >&2; exit 1");
+            return;
+        }
         match shell.as_ref().and_then(Json::as_str) {
             None => {
                 let text = self.shell_text(text, env, place);
@@ -237,6 +246,37 @@ impl Converter {
         step.add("argv", json!(["python3", "-"]));
         step.add("stdin", as_template(&text).as_str());
     }
+}
+
+/// A text in which `echo "::set-output name=x::1"` writes to the file of outputs.
+fn with_output_file(text: &str) -> String {
+    let mut written = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(OLD_OUTPUT) {
+        let (before, after) = rest.split_at(at);
+        let quote = ["\"", "'", ""].into_iter().find(|quote| before.ends_with(quote)).unwrap_or("");
+        let command = before[..before.len() - quote.len()].strip_suffix("echo ");
+        let named =
+            after[OLD_OUTPUT.len()..].strip_prefix(" name=").and_then(|it| it.split_once("::"));
+        match (command, named) {
+            (Some(command), Some((name, value))) if is_output(name) => {
+                written.push_str(&format!("{command}>> \"${OUTPUT_FILE}\" echo {quote}{name}="));
+                rest = value;
+            }
+            _ => {
+                let (known, after) = rest.split_at(at + OLD_OUTPUT.len());
+                written.push_str(known);
+                rest = after;
+            }
+        }
+    }
+    written.push_str(rest);
+    written
+}
+
+fn is_output(name: &str) -> bool {
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
+    !name.is_empty() && name.chars().all(is_letter)
 }
 
 /// Whether a step only prepares a fresh machine.

@@ -129,6 +129,21 @@ fn what_may_fail_has_succeeded_for_who_asks() {
 }
 
 #[test]
+fn outputs_that_old_steps_print_are_written_or_missed_aloud() {
+    let (value, _, warnings) = imported(
+        "jobs: { j: { steps: [{ id: a, run: 'cd x && echo \"::set-output name=v::$(date +%F)\" && echo ok' }, { run: 'echo ${{ steps.a.outputs.v }}' }
+        , { run: 'printf \"::set-output name=w::1\"' }] } }",
+    );
+    let step = |place: usize| &value["flow"][0]["steps"][place];
+    let run = "cd x && >> \"$TIDEWHEEL_OUTPUT\" echo \"v=$(date +%F)\" && echo ok";
+    assert_eq!(step(0)["run"], run);
+    assert_eq!(step(0)["outputs"], json!({ "v": "{{ output.v | default('') }}" }));
+    assert!(step(2)["run"].as_str().unwrap().ends_with("exit 1"));
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("`::set-output`, so it fails"), "{warnings:?}");
+}
+
+#[test]
 fn what_has_no_equal_is_told_and_is_never_done_by_mistake() {
     let (value, text, warnings) = imported(
         "on: push\njobs:\n  j:\n    runs-on: self\n    services: { db: { image: pg } }\n    if: github.actor == 'me'
