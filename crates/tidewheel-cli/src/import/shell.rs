@@ -4,6 +4,14 @@
 
 use std::ops::Range;
 
+/// Programs that read such texts.
+pub(super) const SHELLS: [&str; 5] = ["sh", "bash", "zsh", "dash", "ksh"];
+
+/// The name of a program without its folder.
+pub(super) fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
 /// A text in which something else stands for each expression, so that the shell fills it in.
 ///
 /// `value` says what: a variable, as between quotes. Where a shell fills in nothing, what is around it is

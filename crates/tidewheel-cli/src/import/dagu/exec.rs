@@ -6,8 +6,8 @@ use serde_json::{Value as Json, json};
 
 use super::values::text_of;
 use super::whole::{Converter, take};
-use super::work::{SHELLS, base_name};
 use crate::import::document::Mapping;
+use crate::import::shell::{SHELLS, base_name};
 use crate::import::text::as_template;
 use crate::import::variables::guarded;
 

@@ -10,6 +10,7 @@ use super::step::Kin;
 use super::values::{text_of, words};
 use super::whole::{Converter, take};
 use crate::import::document::{Element, Mapping};
+use crate::import::shell::{SHELLS, base_name};
 use crate::import::text::{as_shell_text, as_template};
 use crate::import::variables::{Part, asked, guarded, parts};
 
@@ -17,7 +18,6 @@ use crate::import::variables::{Part, asked, guarded, parts};
 const DEPTH_MAX: usize = 4;
 /// What stands behind the lines of a step before it is asked whether its rounds are over.
 const AFTER: &str = ")\nended=$?; test $ended = 0 || exit $ended";
-pub(super) const SHELLS: [&str; 5] = ["sh", "bash", "zsh", "dash", "ksh"];
 
 /// What stands around the text of a step.
 #[derive(Debug, Default)]
@@ -529,11 +529,6 @@ fn kind_of(map: &mut Map<String, Json>) -> (Option<String>, Option<Json>) {
     // The one is called like the other in old files.
     let config = take(map, "with").or_else(|| take(map, "config")).or(config);
     (kind, config)
-}
-
-/// The name of a program without its folder.
-pub(super) fn base_name(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
 }
 
 /// A shell that stops at the first command that fails.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::condition::Before;
 use super::matrix::Matrix;
-use super::step::is_preparation;
+use super::step::{is_preparation, shell_of};
 use super::values::{pieces, text_of, tolerates};
 use super::whole::Converter;
 use crate::import::document::{Element, Mapping, Tree};
@@ -131,10 +131,11 @@ impl Converter {
     /// The shell and the folder of the steps of a job.
     fn defaults_of(&mut self, job: &mut Mapping, defaults: Option<Json>, place: &str) {
         let run = defaults.and_then(|it| it.get("run").cloned()).unwrap_or_default();
-        match run.get("shell").and_then(Json::as_str) {
-            Some(word @ ("bash" | "sh")) => job.add("shell", word),
-            Some(other) => self.remarks.lose(place, format!("`shell: {other}` of `defaults`")),
-            None => {}
+        if let Some(said) = run.get("shell").and_then(Json::as_str) {
+            match shell_of(said) {
+                Some(shell) => job.add("shell", shell),
+                None => self.remarks.lose(place, format!("`shell: {said}` of `defaults`")),
+            }
         }
         if let Some(folder) = run.get("working-directory") {
             let folder = self.value(folder, place);

@@ -12,6 +12,7 @@ use super::environment::OUTPUT_FILE;
 use super::values::{key_of, text_of, tolerates};
 use super::whole::Converter;
 use crate::import::document::{Element, Mapping, Tree};
+use crate::import::shell::{SHELLS, base_name};
 use crate::import::step_names::slug;
 use crate::import::text::{as_shell_text, as_template};
 
@@ -199,18 +200,19 @@ impl Converter {
             step.add("run", "echo 'outputs by what is written have no equal' >&2; exit 1");
             return;
         }
-        match shell.as_ref().and_then(Json::as_str) {
-            None => {
+        let said = shell.as_ref().and_then(Json::as_str);
+        match (said, said.and_then(shell_of)) {
+            (None, _) => {
                 let text = self.shell_text(text, env, place);
                 step.add("run", as_shell_text(&text).as_str());
             }
-            Some(word @ ("bash" | "sh")) => {
+            (_, Some(shell)) => {
                 let text = self.shell_text(text, env, place);
                 step.add("run", as_shell_text(&text).as_str());
-                step.add("shell", word);
+                step.add("shell", shell);
             }
-            Some("python") => self.python(step, text, env, place),
-            Some(other) => {
+            (Some("python"), _) => self.python(step, text, env, place),
+            (Some(other), _) => {
                 self.remarks.lose(place, format!("`shell: {other}`"));
                 step.add("run", "echo 'the shell of this step has no equal' >&2; exit 1");
             }
@@ -246,6 +248,20 @@ impl Converter {
         step.add("argv", json!(["python3", "-"]));
         step.add("stdin", as_template(&text).as_str());
     }
+}
+
+/// A shell as ours: a word, or `bash -l {0}` with its options. Nothing if the program is no shell.
+pub(super) fn shell_of(said: &str) -> Option<Json> {
+    if ["bash", "sh"].contains(&said) {
+        return Some(said.into());
+    }
+    let mut words: Vec<&str> = said.split_whitespace().collect();
+    let is_shell = words.first().is_some_and(|program| SHELLS.contains(&base_name(program)));
+    if !is_shell || words.pop() != Some("{0}") {
+        return None;
+    }
+    words.push("-c");
+    Some(json!(words))
 }
 
 /// A text in which `echo "::set-output name=x::1"` writes to the file of outputs.

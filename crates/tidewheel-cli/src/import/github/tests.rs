@@ -144,6 +144,23 @@ fn outputs_that_old_steps_print_are_written_or_missed_aloud() {
 }
 
 #[test]
+fn a_shell_with_options_is_the_same_here() {
+    let (value, _, warnings) = imported(
+        "defaults: { run: { shell: 'bash -l {0}' } }
+jobs:
+  j: { defaults: { run: { shell: 'zsh -e {0}' } }, steps: [{ run: a }, { run: b, shell: '/bin/bash --noprofile -eo pipefail {0}' }] }
+  k: { steps: [{ run: c, shell: 'perl {0}' }] }",
+    );
+    assert_eq!(value["defaults"]["shell"], json!(["bash", "-l", "-c"]));
+    let job = &value["flow"][0];
+    assert_eq!(job["shell"], json!(["zsh", "-e", "-c"]));
+    let shell = json!(["/bin/bash", "--noprofile", "-eo", "pipefail", "-c"]);
+    assert_eq!((&job["steps"][0]["shell"], &job["steps"][1]["shell"]), (&Json::Null, &shell));
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("`shell: perl {0}`"), "{warnings:?}");
+}
+
+#[test]
 fn what_has_no_equal_is_told_and_is_never_done_by_mistake() {
     let (value, text, warnings) = imported(
         "on: push\njobs:\n  j:\n    runs-on: self\n    services: { db: { image: pg } }\n    if: github.actor == 'me'

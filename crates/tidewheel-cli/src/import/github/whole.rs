@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value as Json, json};
 
+use super::step::shell_of;
 use super::values::Names;
 use crate::import::document::Mapping;
 use crate::import::imported::{Imported, Remarks};
@@ -87,16 +88,13 @@ impl Converter {
         let folder =
             map.get("defaults").and_then(|it| it.pointer("/run/working-directory")).cloned();
         map.remove("defaults");
-        match shell.as_ref().and_then(Json::as_str) {
-            Some(word @ ("bash" | "sh")) => defaults.add("shell", word),
-            other => {
-                if let Some(word) = other {
-                    self.remarks.lose("defaults", format!("`shell: {word}` of `defaults`"));
-                }
-                // What a workflow has that says nothing.
-                defaults.add("shell", json!(["bash", "-ec"]));
-            }
+        let said = shell.as_ref().and_then(Json::as_str);
+        let shell = said.and_then(shell_of);
+        if let (Some(said), None) = (said, &shell) {
+            self.remarks.lose("defaults", format!("`shell: {said}` of `defaults`"));
         }
+        // What a workflow has that says nothing.
+        defaults.add("shell", shell.unwrap_or_else(|| json!(["bash", "-ec"])));
         if let Some(folder) = folder {
             let folder = self.value(&folder, "defaults");
             defaults.add("cwd", folder);
