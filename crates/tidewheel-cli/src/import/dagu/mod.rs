@@ -7,6 +7,7 @@ mod elsewhere;
 mod exec;
 mod output;
 mod policy;
+mod references;
 mod rounds;
 mod step;
 mod values;

@@ -166,6 +166,7 @@ impl Converter {
         }
         self.policies(&mut step, &mut map, is_tested, &place);
         self.lost_keys(map, &place);
+        self.lose_unknown(&place);
         written.push(Element { comments: self.remarks.comments(), value: Tree::from(step) });
         written.extend(approval.and_then(|said| self.gate(said, &name, is_let_by, &place)));
         written

@@ -68,6 +68,53 @@ fn commands_are_texts_words_or_scripts() {
     assert_eq!(warnings, Vec::<String>::new());
 }
 
+/// They are filled in before a shell reads the text, so quotes keep none of them from it.
+#[test]
+fn values_that_say_where_they_are_from_come_in() {
+    let (value, _, warnings) = imported(
+        "params: [{ name: n, default: 3 }]
+env: [{ A: x }, { B: \"${env.A}/${params.n}-${run.id}\" }]
+steps:
+  - { id: a, command: 'echo v', output: { v: { from: stdout } } }
+  - { id: b, run: \"echo '${steps.a.outputs.v} $A' \\\"${params.n}\\\" ${env.B} $B \\\\${params.n} ${context.dag.name}\" }
+  - { id: c, exec: { command: echo, args: ['${params.n}', '${steps.a.outputs.v}'] }, working_dir: '${env.A}' }",
+    );
+    assert_eq!(value["env"]["B"], "x/{{ params.n }}-{{ run.id }}");
+    let b = &value["flow"][1];
+    let run = "echo ''\"${steps_a_outputs_v}\"' $A' \"${params_n}\" ${B} $B \\${params.n} ${context_dag_name}";
+    assert_eq!(b["run"], run);
+    let left = "{{ flows.a.v if flows.a.v is string else flows.a.v | tojson }}";
+    let env = json!({
+        "steps_a_outputs_v": left, "params_n": "{{ params.n }}", "context_dag_name": "{{ run.flow }}",
+    });
+    assert_eq!(b["env"], env);
+    let c = &value["flow"][2];
+    assert_eq!((&c["argv"], &c["cwd"]), (&json!(["echo", "{{ params.n }}", left]), &json!("x")));
+    assert_eq!(warnings, Vec::<String>::new());
+}
+
+#[test]
+fn a_value_from_nowhere_fails_who_asks_for_it() {
+    let (value, _, warnings) = imported(
+        "env: [{ B: \"${consts.BASE}/y\" }, { C: \"${B}/z\" }]
+steps:
+  - { id: a, command: \"rm -rf '${consts.BASE}'/${steps.no.outputs.v} $C\" }
+  - { id: b, command: ls, working_dir: '${paths.work_dir}/x' }
+  - { id: c, command: x, output: run }
+  - { id: d, command: 'echo ${run.id}' }",
+    );
+    assert_eq!(value["env"], Json::Null);
+    let run = "rm -rf ''\"${consts_BASE:?}\"''/${steps_no_outputs_v:?} ${C:?}";
+    assert_eq!(value["flow"][0]["run"], run);
+    assert_eq!(value["flow"][1]["cwd"], "{{ {}['paths.work_dir'] }}/x");
+    // What the flow calls so is its own.
+    assert_eq!(value["flow"][3]["env"], json!({ "run_id": "{{ (flows.c.run | fromjson).id }}" }));
+    for lost in ["`B` fails", "`C` fails", "`${consts.BASE}`, so it fails", "`${paths.work_dir}`"] {
+        assert!(warnings.iter().any(|it| it.contains(lost)), "{lost}: {warnings:?}");
+    }
+    assert_eq!(warnings.len(), 5, "{warnings:?}");
+}
+
 #[test]
 fn params_by_place_are_arguments() {
     let (value, ..) =

@@ -36,6 +36,8 @@ pub(super) struct Values {
     pub ours: BTreeSet<String>,
     /// Whether what is converted follows the run.
     pub is_hook: bool,
+    /// Values that texts ask for and nobody knows here.
+    pub unknown: Vec<String>,
 }
 
 impl Values {
@@ -59,6 +61,9 @@ impl Values {
         {
             return self.left_by(step, asked);
         }
+        if self.says_where(name, path) {
+            return self.placed(name, path);
+        }
         let place =
             name.parse::<usize>().ok().filter(|place| (1..=self.places.len()).contains(place));
         match (place, name) {
@@ -75,7 +80,7 @@ impl Values {
     }
 
     /// The template for `${step.output.name}`, as a text.
-    fn left_by(&self, step: &str, asked: &str) -> Option<String> {
+    pub fn left_by(&self, step: &str, asked: &str) -> Option<String> {
         let mut names = asked.split('.');
         let name = names.next()?;
         let is_known = self.left.contains(&(step.to_owned(), name.to_owned()));
@@ -95,25 +100,33 @@ impl Values {
         for part in parts(text, false) {
             match part {
                 Part::Text(text) => rendered.push_str(&as_template(text)),
-                Part::Variable { name, path, .. } => match self.template(name, path) {
-                    Some(template) => rendered.push_str(&template),
-                    None if self.unset.contains(name) => {
-                        rendered.push_str(&format!("{{{{ {{}}['{name}'] }}}}"));
-                    }
-                    None if !path.is_empty() && self.steps.contains_key(name) => {
-                        rendered.push_str(&format!("{{{{ {{}}['{name}.{path}'] }}}}"));
-                    }
-                    None => match self.env.iter().rev().find(|(known, _)| known == name) {
-                        Some((_, value)) => rendered.push_str(value),
-                        None => {
-                            self.ours.insert(name.to_owned());
-                            rendered.push_str(&format!("{{{{ sources.ours.{name} }}}}"));
-                        }
-                    },
-                },
+                Part::Variable { name, path, whole } => {
+                    let value = self.filled_in(self.meant(name, path), whole);
+                    rendered.push_str(&value);
+                }
             }
         }
         rendered
+    }
+
+    fn filled_in(&mut self, (name, path): (&str, &str), whole: &str) -> String {
+        if let Some(template) = self.template(name, path) {
+            return template;
+        }
+        if self.unset.contains(name) {
+            return format!("{{{{ {{}}['{name}'] }}}}");
+        }
+        if !path.is_empty() {
+            self.unknown.push(whole.to_owned());
+            return format!("{{{{ {{}}['{name}.{path}'] }}}}");
+        }
+        match self.env.iter().rev().find(|(known, _)| known == name) {
+            Some((_, value)) => value.clone(),
+            None => {
+                self.ours.insert(name.to_owned());
+                format!("{{{{ sources.ours.{name} }}}}")
+            }
+        }
     }
 }
 
@@ -250,10 +263,21 @@ impl Converter {
 
     /// Whether a variable has a value that nobody knows here, as a command would write it. Then it is not set.
     fn is_unread(&mut self, name: &str, value: &str, place: &str) -> bool {
-        let is_unset = |part: &Part<'_>| matches!(part, Part::Variable { name, .. } if self.values.unset.contains(*name));
-        let why = match (has_command(value), parts(value, false).iter().any(is_unset)) {
-            (true, _) => "a command in a value",
-            (_, true) => "a value of one that is not set",
+        let values = &self.values;
+        let asked: Vec<(&str, &str)> = parts(value, false)
+            .iter()
+            .filter_map(|part| match part {
+                Part::Variable { name, path, .. } => Some(values.meant(name, path)),
+                Part::Text(_) => None,
+            })
+            .collect();
+        let is_unset = asked.iter().any(|(name, _)| values.unset.contains(*name));
+        let is_nowhere =
+            |(name, path): &(&str, &str)| !path.is_empty() && values.template(name, path).is_none();
+        let why = match (has_command(value), is_unset, asked.iter().any(is_nowhere)) {
+            (true, ..) => "a command in a value",
+            (_, true, _) => "a value of one that is not set",
+            (.., true) => "a value that is not known here",
             _ => {
                 self.values.unset.remove(name);
                 return false;

@@ -288,9 +288,10 @@ impl Converter {
 
     /// The text with a variable of its own for each part of an output that it asks for.
     pub(super) fn with_paths(&mut self, env: &mut Mapping, text: &str, place: &str) -> String {
+        let text = self.with_places(env, text, place);
         let mut written = String::new();
         let mut asked = BTreeSet::new();
-        for part in parts(text, true) {
+        for part in parts(&text, true) {
             match part {
                 Part::Variable { name, path, whole } if !path.is_empty() => {
                     let variable = format!("{name}_{}", path.replace(['.', '[', ']', '-'], "_"));
