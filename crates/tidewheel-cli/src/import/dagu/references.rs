@@ -3,11 +3,13 @@
 //! Unlike variables they are filled in before anybody reads the text, between quotes of any kind too. What
 //! variables stand for is in `values`.
 
+use std::collections::BTreeSet;
+
 use super::values::{Values, key_of};
 use super::whole::Converter;
 use crate::import::document::Mapping;
 use crate::import::shell::filled;
-use crate::import::variables::{Part, parts};
+use crate::import::variables::{How, Part, asked, parts, sets};
 
 /// Where they can be from.
 const ROOTS: [&str; 14] = [
@@ -15,7 +17,31 @@ const ROOTS: [&str; 14] = [
     "pushback", "run", "step", "steps", "trigger",
 ];
 
+/// How the names of variables begin that every step has there.
+const BEGINNINGS: [&str; 2] = ["DAG_", "DAGU_"];
+/// Files and folders of a step there, and ours.
+const FILES: [(&str, &str); 2] =
+    [("DAGU_OUTPUT_FILE", "TIDEWHEEL_OUTPUT"), ("DAG_RUN_WORK_DIR", "TIDEWHEEL_RUN_DIR")];
+
+/// A text for a shell that asks for our files in the place of those there.
+pub(super) fn with_our_files(text: &str) -> String {
+    FILES.iter().fold(text.to_owned(), |text, (theirs, ours)| text.replace(theirs, ours))
+}
+
 impl Values {
+    /// A variable that every step has there, where it is the same here.
+    pub fn of_run(&self, name: &str) -> Option<&'static str> {
+        Some(match name {
+            "DAG_RUN_ID" => "{{ run.id }}",
+            "DAG_NAME" => "{{ run.flow }}",
+            "DAG_RUN_STEP_NAME" => "{{ run.step }}",
+            "DAG_RUN_STATUS" if self.is_hook => {
+                "{{ 'aborted' if run.state == 'cancelled' else run.state }}"
+            }
+            _ => return None,
+        })
+    }
+
     /// Whether it is said where a value is from. What a flow itself calls so means more.
     pub fn says_where(&self, name: &str, path: &str) -> bool {
         let is_own = self.outputs.contains_key(name) || self.steps.contains_key(name);
@@ -74,6 +100,44 @@ impl Converter {
             let (name, path) = asked.split_once('.').unwrap_or((asked, ""));
             format!("${{{}}}", self.variable_for(env, name, path, place))
         })
+    }
+
+    /// Sees to it that who asks for a variable that every step has there, and none here, fails.
+    pub(super) fn take_for_granted(&mut self, env: &Mapping, text: &str, place: &str) {
+        for (name, how) in asked(text) {
+            let is_theirs = BEGINNINGS.iter().any(|beginning| name.starts_with(beginning));
+            let is_file = FILES.iter().any(|(theirs, _)| *theirs == name);
+            let is_set = env.text(name).is_some()
+                || self.values.template(name, "").is_some()
+                || self.values.env.iter().any(|(known, _)| known == name)
+                || sets(text, name);
+            if !is_theirs || is_file || is_set || how == How::WithDefault {
+                continue;
+            }
+            if self.values.unset.insert(name.to_owned()) {
+                self.remarks.lose(place, format!("`${name}`, so it fails unless it is set"));
+            }
+        }
+    }
+
+    /// Whether values are filled in there in the text of a program that is no shell, which nobody does here.
+    pub(super) fn has_values(&mut self, script: &str, place: &str) -> bool {
+        let (mut has_any, mut told) = (false, BTreeSet::new());
+        for part in parts(script, false) {
+            let Part::Variable { name, path, whole } = part else { continue };
+            let is_known = self.values.template(name, path).is_some()
+                || self.values.env.iter().any(|(known, _)| known == name);
+            let is_said = whole.starts_with("${") && told.insert(whole);
+            if is_said && self.values.says_where(name, path) {
+                let text = "in a program that is no shell, so it fails; it is known to `env`";
+                self.remarks.lose(place, format!("`{whole}` {text}"));
+                has_any = true;
+            } else if is_said && is_known {
+                let text = "in a program that is no shell, where it stands as it is";
+                self.remarks.lose(place, format!("`{whole}` {text}"));
+            }
+        }
+        has_any
     }
 
     /// Notes what texts asked for that nobody knows here, so that who renders it fails.

@@ -116,6 +116,39 @@ steps:
 }
 
 #[test]
+fn a_variable_that_is_only_there_fails_who_asks_for_it() {
+    let (value, _, warnings) = imported(
+        "handler_on: { exit: 'echo $DAG_RUN_STATUS' }
+steps:
+  - { name: a, command: 'rm -rf $DAG_RUN_LOG_FILE/x $DAG_RUN_STEP_NAME ${DAG_RUN_ARTIFACTS_DIR:-x} $OWN' }
+  - { name: b, command: 'ls $DAG_RUN_WORK_DIR $DAG_RUN_STATUS' }",
+    );
+    let step = |place: usize| &value["flow"][place];
+    let run = "rm -rf ${DAG_RUN_LOG_FILE:?}/x $DAG_RUN_STEP_NAME ${DAG_RUN_ARTIFACTS_DIR:-x} $OWN";
+    assert_eq!(step(0)["run"], run);
+    assert_eq!(step(0)["env"], json!({ "DAG_RUN_STEP_NAME": "{{ run.step }}" }));
+    assert_eq!(step(1)["run"], "ls $TIDEWHEEL_RUN_DIR ${DAG_RUN_STATUS:?}");
+    let status = "{{ 'aborted' if run.state == 'cancelled' else run.state }}";
+    assert_eq!(value["finally"][0]["env"], json!({ "DAG_RUN_STATUS": status }));
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+}
+
+#[test]
+fn values_in_a_program_that_is_no_shell_are_told() {
+    let (value, _, warnings) = imported(
+        "params: [{ name: n, default: 3 }]
+steps:
+  - { name: a, command: node, script: 'x(`${n} ${own}`)' }
+  - { name: b, script: \"#!/usr/bin/env python3\\nprint('${params.n}')\" }",
+    );
+    assert_eq!(value["flow"][0]["stdin"], "x(`${n} ${own}`)");
+    assert!(value["flow"][1]["run"].as_str().unwrap().ends_with("exit 1"));
+    assert!(warnings[0].contains("`${n}` in a program that is no shell, where"), "{warnings:?}");
+    assert!(warnings[1].contains("`${params.n}` in a program that is no shell, so it fails"));
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+}
+
+#[test]
 fn params_by_place_are_arguments() {
     let (value, ..) =
         imported("params: \"one 'two three'\"\nsteps: [{ name: a, command: 'echo $1 ${2}' }]");

@@ -70,8 +70,9 @@ impl Values {
             (Some(place), _) => Some(format!("{{{{ params.p{place} }}}}")),
             (None, "ITEM") if plain => Some("{{ item }}".to_owned()),
             (None, "ITEM") => Some(format!("{{{{ item.{path} }}}}")),
-            (None, "DAG_RUN_ID") => Some("{{ run.id }}".to_owned()),
-            (None, "DAG_NAME") => Some("{{ run.flow }}".to_owned()),
+            (None, name) if plain && self.of_run(name).is_some() => {
+                self.of_run(name).map(str::to_owned)
+            }
             _ if plain && self.params.iter().any(|(param, _)| param == name) => {
                 Some(format!("{{{{ params.{name} }}}}"))
             }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value as Json, json};
 
+use super::references::with_our_files;
 use super::step::Kin;
 use super::values::{text_of, words};
 use super::whole::{Converter, take};
@@ -228,6 +229,10 @@ impl Converter {
             self.shell_text(step, &script, Some(interpreter));
             return around.test.is_some();
         }
+        if self.has_values(&script, place) {
+            step.add("run", "echo 'values in a program have no equal' >&2; exit 1");
+            return false;
+        }
         if !around.redirects.is_empty() {
             self.remarks.lose(place, "`stdout` and `stderr` of a script in files");
         }
@@ -244,7 +249,7 @@ impl Converter {
         text: &str,
         shell: Option<Vec<String>>,
     ) {
-        let text = guarded(text, &self.values.unset);
+        let text = with_our_files(&guarded(text, &self.values.unset));
         let text = text.as_str();
         let mut shell = shell.unwrap_or_default();
         if !shell.is_empty() {
@@ -275,7 +280,8 @@ impl Converter {
         let mut given = BTreeSet::new();
         for (name, _) in asked(text) {
             let is_value = self.values.outputs.contains_key(name)
-                || ["ITEM", "DAG_RUN_ID", "DAG_NAME"].contains(&name);
+                || name == "ITEM"
+                || self.values.of_run(name).is_some();
             if is_value
                 && env.text(name).is_none()
                 && given.insert(name.to_owned())
@@ -289,6 +295,7 @@ impl Converter {
     /// The text with a variable of its own for each part of an output that it asks for.
     pub(super) fn with_paths(&mut self, env: &mut Mapping, text: &str, place: &str) -> String {
         let text = self.with_places(env, text, place);
+        self.take_for_granted(env, &text, place);
         let mut written = String::new();
         let mut asked = BTreeSet::new();
         for part in parts(&text, true) {
@@ -454,7 +461,14 @@ impl Converter {
     fn redirects(&mut self, map: &mut Map<String, Json>, is_captured: bool, place: &str) -> String {
         let mut lines = String::new();
         for (key, number) in [("stdout", 1), ("stderr", 2)] {
-            let Some(Json::String(file)) = take(map, key) else { continue };
+            let file = match take(map, key) {
+                Some(Json::String(file)) => file,
+                Some(other) => {
+                    self.remarks.lose(place, format!("`{key}: {other}`"));
+                    continue;
+                }
+                None => continue,
+            };
             match is_captured && number == 1 {
                 true => self.remarks.lose(place, format!("`stdout: {file}` beside `output`")),
                 false => lines.push_str(&format!("exec {number}>> \"{file}\"\n")),
