@@ -2,7 +2,7 @@
 //!
 //! Who asks for them is in `values`.
 
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
 use super::values::{key_of, text_of};
 use super::whole::Converter;
@@ -47,6 +47,9 @@ fn is_variable_with_more(said: &Map<String, Json>) -> bool {
 impl Converter {
     /// Notes what a step leaves, before anybody asks for it.
     pub(super) fn note_output(&mut self, step: &Map<String, Json>, name: &str) {
+        for listed in step.get("outputs").into_iter().flat_map(listed) {
+            self.values.left.insert((name.to_owned(), listed));
+        }
         let is_call = step.contains_key("call") || self.is_call(step);
         match step.get("output").and_then(Output::of) {
             // What flows leave is known by their steps.
@@ -62,6 +65,17 @@ impl Converter {
                 self.values.left.extend(kept);
             }
             _ => {}
+        }
+    }
+
+    /// The outputs that a step writes to a file.
+    pub(super) fn listed_outputs(&mut self, step: &mut Mapping, said: &Json, place: &str) {
+        let is_program = step.has("run") || step.has("argv");
+        match listed(said) {
+            names if !names.is_empty() && is_program && !step.has("outputs") => {
+                step.add("outputs", json!(names));
+            }
+            _ => self.remarks.lose(place, format!("`outputs: {said}`, so who asks for one fails")),
         }
     }
 
@@ -101,6 +115,12 @@ impl Converter {
             step.add("outputs", outputs);
         }
     }
+}
+
+/// The names that a step says it writes to the file of outputs.
+fn listed(said: &Json) -> Vec<String> {
+    let entries = said.as_array().into_iter().flatten();
+    entries.filter_map(|entry| Some(entry.get("name")?.as_str()?.to_owned())).collect()
 }
 
 /// How a value comes to be.

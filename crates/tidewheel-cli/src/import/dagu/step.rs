@@ -149,12 +149,15 @@ impl Converter {
         if let Some(when) = when {
             step.add("when", when.as_str());
         }
-        let output = take(&mut map, "output");
+        let (output, listed) = (take(&mut map, "output"), take(&mut map, "outputs"));
         let approval = take(&mut map, "approval");
         let is_let_by = ["failure", "skipped"].iter().any(|word| goes_on(&map, kin, word));
         let is_tested = self.work(&mut step, &mut map, &place, output.is_some());
         if let Some(output) = output {
             self.output(&mut step, &output, &place);
+        }
+        if let Some(listed) = listed {
+            self.listed_outputs(&mut step, &listed, &place);
         }
         if let Some(time) = take(&mut map, "timeout_sec") {
             step.add("timeout", seconds(&time).as_str());

@@ -149,6 +149,24 @@ steps:
 }
 
 #[test]
+fn what_a_step_writes_to_its_file_is_left() {
+    let (value, _, warnings) = imported(
+        "steps:
+  - { id: a, run: 'echo v=1 >> \"$DAGU_OUTPUT_FILE\"', outputs: [{ name: v }] }
+  - { id: b, run: 'echo ${steps.a.outputs.v}' }
+  - { id: c, run: 'echo 1', stdout: { outputs: { fields: { w: {} } } } }
+  - { id: d, run: 'echo ${steps.c.outputs.w}' }",
+    );
+    let step = |place: usize| &value["flow"][place];
+    assert_eq!(step(0)["run"], "echo v=1 >> \"$TIDEWHEEL_OUTPUT\"");
+    assert_eq!(step(0)["outputs"], json!(["v"]));
+    assert_eq!(step(1)["run"], "echo ${steps_a_outputs_v}");
+    assert_eq!(step(3)["run"], "echo ${steps_c_outputs_w:?}");
+    assert!(warnings[0].contains("`stdout: {"), "{warnings:?}");
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+}
+
+#[test]
 fn params_by_place_are_arguments() {
     let (value, ..) =
         imported("params: \"one 'two three'\"\nsteps: [{ name: a, command: 'echo $1 ${2}' }]");
