@@ -167,6 +167,23 @@ fn what_a_step_writes_to_its_file_is_left() {
 }
 
 #[test]
+fn secrets_come_from_where_they_are() {
+    let (value, _, warnings) = imported(
+        "secrets: [{ name: A, provider: env, key: MY_A }, { name: B, provider: file, key: b.txt }, { name: C, provider: vault, key: c }]
+env: [{ D: \"x-$A\" }]
+steps: ['echo $A $C']",
+    );
+    assert_eq!(value["secrets"], json!({ "A": { "env": "MY_A" }, "B": { "file": "b.txt" } }));
+    let env = json!({
+        "A": "{{ secrets.A }}", "B": "{{ secrets.B }}", "D": "x-{{ secrets.A }}",
+    });
+    assert_eq!(value["env"], env);
+    assert_eq!(value["flow"][0]["run"], "echo $A ${C:?}");
+    assert!(warnings[0].contains("so who asks for `C` fails"), "{warnings:?}");
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+}
+
+#[test]
 fn params_by_place_are_arguments() {
     let (value, ..) =
         imported("params: \"one 'two three'\"\nsteps: [{ name: a, command: 'echo $1 ${2}' }]");

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::approval::Gate;
 use super::step::Kin;
-use super::values::{Values, text_of};
+use super::values::{Values, is_variable, text_of};
 use crate::import::document::{Element, Mapping, Tree};
 use crate::import::imported::{Imported, Remarks};
 use crate::import::step_names::StepNames;
@@ -109,6 +109,12 @@ impl Converter {
         if !params.is_empty() {
             root.add("params", params);
         }
+        if let Some(secrets) = take(&mut map, "secrets") {
+            let secrets = self.secrets(&secrets);
+            if !secrets.is_empty() {
+                root.add("secrets", secrets);
+            }
+        }
         if let Some(files) = take(&mut map, "dotenv") {
             root.add("env_file", files);
         }
@@ -147,11 +153,36 @@ impl Converter {
         (root, count)
     }
 
-    /// Variables of the flow; params are variables too.
+    /// Secrets, which are variables of all steps there.
+    fn secrets(&mut self, said: &Json) -> Mapping {
+        let mut secrets = Mapping::new();
+        for secret in said.as_array().into_iter().flatten() {
+            let text = |key: &str| secret.get(key).and_then(Json::as_str);
+            let name = text("name").filter(|name| is_variable(name)).unwrap_or_default();
+            let key = match (text("provider"), text("key")) {
+                (Some("env"), Some(key)) => json!({ "env": key }),
+                (Some("file"), Some(key)) => json!({ "file": key }),
+                _ => {
+                    let text = format!("the secret {secret}, so who asks for `{name}` fails");
+                    self.remarks.lose("the flow", text);
+                    self.values.unset.insert(name.to_owned());
+                    continue;
+                }
+            };
+            secrets.add(name, key);
+            self.values.env.push((name.to_owned(), format!("{{{{ secrets.{name} }}}}")));
+        }
+        secrets
+    }
+
+    /// Variables of the flow; params and secrets are variables too.
     fn env_of_flow(&mut self, env: Json) -> Mapping {
         let mut written = Mapping::new();
         for (name, _) in &self.values.params {
             written.add(name, format!("{{{{ params.{name} }}}}").as_str());
+        }
+        for (name, value) in &self.values.env {
+            written.add(name, value.as_str());
         }
         for (name, value) in self.variables(env, "the flow") {
             written.add(&name, value.as_str());
