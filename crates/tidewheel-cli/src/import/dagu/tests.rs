@@ -184,6 +184,17 @@ steps: ['echo $A $C']",
 }
 
 #[test]
+fn a_param_made_of_others_must_be_said() {
+    let (value, _, warnings) = imported(
+        "params: [{ A: 1 }, { B: '${A}-x' }, { name: C, eval: '`date`' }, { D: 'costs $5' }]\nsteps: [a]",
+    );
+    let text = json!({ "type": "text" });
+    let params = json!({ "A": 1, "B": text, "C": text, "D": "costs $5" });
+    assert_eq!(value["params"], params);
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+}
+
+#[test]
 fn params_by_place_are_arguments() {
     let (value, ..) =
         imported("params: \"one 'two three'\"\nsteps: [{ name: a, command: 'echo $1 ${2}' }]");

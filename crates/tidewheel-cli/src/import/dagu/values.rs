@@ -198,7 +198,17 @@ impl Converter {
             written.add_with(self.remarks.comments(), &format!("p{place}"), value);
         }
         for (name, value) in self.values.params.clone() {
-            let is_open = self.must_be_said(&text_of(&value), &format!("param `{name}`"));
+            let place = format!("param `{name}`");
+            let evaluated =
+                self.values.described.get_mut(&name).and_then(|said| said.remove("eval"));
+            let is_open = match evaluated {
+                Some(said) => {
+                    let text = format!("`eval: {said}`, so it must be said by `--param`");
+                    self.remarks.lose(&place, text);
+                    true
+                }
+                None => self.must_be_said(&text_of(&value), &place),
+            };
             let comments = self.remarks.comments();
             match value {
                 _ if is_open => written.add_with(comments, &name, json!({ "type": "text" })),
@@ -218,14 +228,17 @@ impl Converter {
         written
     }
 
-    /// Whether a param is what a command writes, which whoever runs it must say here.
+    /// Whether a param is what a command writes, or made of others, which whoever runs it must say here.
     fn must_be_said(&mut self, value: &str, place: &str) -> bool {
-        let is_command = has_command(value);
-        if is_command {
-            let text = format!("a command in a value: {value}, so it must be said by `--param`");
-            self.remarks.lose(place, text);
-        }
-        is_command
+        let is_variable = |part: &Part<'_>| matches!(part, Part::Variable { name, .. } if name.parse::<usize>().is_err());
+        let what = match parts(value, false).iter().any(is_variable) {
+            _ if has_command(value) => "a command",
+            true => "a variable",
+            false => return false,
+        };
+        let text = format!("{what} in a value: {value}, so it must be said by `--param`");
+        self.remarks.lose(place, text);
+        true
     }
 
     /// A param of which more is said than its default.
