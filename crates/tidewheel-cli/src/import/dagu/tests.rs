@@ -195,6 +195,18 @@ fn a_param_made_of_others_must_be_said() {
 }
 
 #[test]
+fn the_order_of_steps_is_told_where_versions_differ() {
+    let told = |head: &str| {
+        let (_, text, warnings) = imported(&format!("{head}steps: [a, b]"));
+        (text.contains("# Nothing says `type`"), warnings.len())
+    };
+    assert_eq!(
+        [told(""), told("type: chain\n"), told("type: agent\n")],
+        [(true, 0), (false, 0), (false, 1)]
+    );
+}
+
+#[test]
 fn params_by_place_are_arguments() {
     let (value, ..) =
         imported("params: \"one 'two three'\"\nsteps: [{ name: a, command: 'echo $1 ${2}' }]");

@@ -122,8 +122,10 @@ impl Converter {
         let env = self.env_of_flow(env);
         self.concurrency(&mut root, &mut map);
         self.runner(&mut root, &mut map);
-        let is_graph = take(&mut map, "type").is_some_and(|word| word == "graph");
+        let kind = take(&mut map, "type").map(|word| text_of(&word));
+        let is_graph = kind.as_deref() == Some("graph");
         let steps = take(&mut map, "steps").unwrap_or_default();
+        self.note_order(kind.as_deref(), &steps);
         let mut handlers = match take(&mut map, "handler_on") {
             Some(Json::Object(handlers)) => handlers,
             _ => Map::new(),
@@ -151,6 +153,20 @@ impl Converter {
             root.add(key, steps);
         }
         (root, count)
+    }
+
+    /// Notes how steps follow each other where the file does not say it as all versions would read it.
+    fn note_order(&mut self, kind: Option<&str>, steps: &Json) {
+        let steps = steps.as_array().into_iter().flatten().skip(1);
+        let is_open = |step: &Json| step.get("depends").is_none();
+        match kind {
+            Some("graph" | "chain") => {}
+            Some(other) => self.remarks.lose("the flow", format!("`type: {other}`")),
+            None if steps.into_iter().any(is_open) => self.remarks.say(
+                "Nothing says `type`: a step without `depends` waits for the one before it, as in a `chain`.",
+            ),
+            None => {}
+        }
     }
 
     /// Secrets, which are variables of all steps there.
