@@ -11,6 +11,7 @@ use tidewheel_core::id::{TaskId, TaskKey};
 use tidewheel_core::time::Now;
 use tidewheel_core::{Scheduler, Standing};
 
+use crate::driver::State;
 use crate::wheel::Tidewheel;
 
 /// Who has slots, and who waits for one.
@@ -69,7 +70,7 @@ impl Tidewheel {
             let forecast = if can_start { scheduler.forecast(now) } else { None };
             let named = |standing: Standing| (name_of_run(scheduler, standing.key), standing);
             let tasks: Vec<_> = line.tasks.into_iter().map(named).collect();
-            (under_way(scheduler, now, max), (tasks, line.more), forecast)
+            (under_way(&state, now, max), (tasks, line.more), forecast)
         };
         running.sort_by_key(|it| std::cmp::Reverse(it.elapsed));
         let (tasks, more) = line;
@@ -93,8 +94,12 @@ impl Tidewheel {
     }
 }
 
-fn under_way(scheduler: &Scheduler, now: Now, max: usize) -> Vec<UnderWay> {
-    let running = scheduler.under_way(max).filter_map(|(key, attempt)| {
+fn under_way(state: &State, now: Now, max: usize) -> Vec<UnderWay> {
+    let scheduler = state.engine.scheduler();
+    let mut attempts = state.under_way();
+    // Without a store nobody has written down those that have never waited.
+    attempts.extend(scheduler.under_way(max));
+    let running = attempts.into_iter().take(max).filter_map(|(key, attempt)| {
         let facts = scheduler.explain(key, now)?;
         let elapsed = facts.holds.iter().find_map(|hold| match hold {
             Hold::Running { elapsed, .. } => Some(*elapsed),

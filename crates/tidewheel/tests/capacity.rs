@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use common::{Gate, Log, builder, millis, seconds, settle};
+use common::{Gate, Log, builder, millis, seconds, settle, until};
 use tidewheel::explain::Hold;
 use tidewheel::policy::{BreakerSpec, Rate};
 use tidewheel::{
@@ -251,6 +251,27 @@ async fn queues_have_slots_and_can_be_paused() {
     wheel.resume_queue("narrow").unwrap();
     assert!(run.await.unwrap().is_success());
     assert!(wheel.pause_queue("nowhere").is_err());
+}
+
+#[tokio::test]
+async fn what_runs_is_in_the_line_however_much_has_ended_before_it() {
+    let (wheel, gate) = (builder().slots(1).start(), Gate::closed());
+    let last: u32 = 10_001;
+    let pass = gate.clone();
+    let code = move |task: tidewheel::Task| {
+        let waits = (task.index() == last).then(|| pass.pass());
+        async move {
+            if let Some(pass) = waits {
+                pass.await;
+            }
+        }
+    };
+    let run = wheel.run(Graph::numbered(last + 1, []).unwrap(), code).start().unwrap();
+    until(|| run.counts().of(TaskState::Succeeded) == last).await;
+    until(|| wheel.line(10).running.len() == 1).await;
+    assert_eq!(&*wheel.line(10).running[0].name, last.to_string());
+    gate.open();
+    assert!(run.await.unwrap().is_success());
 }
 
 #[tokio::test(start_paused = true)]

@@ -473,6 +473,20 @@ impl State {
         }
     }
 
+    /// Attempts that run here by their tasks, with their numbers; without a store those that have waited at least once.
+    pub(crate) fn under_way(&self) -> BTreeMap<TaskKey, u32> {
+        match &self.books {
+            Some(books) => {
+                let of_task = |it: AttemptId| Some((books.key_of(it)?, it.number));
+                books.running().filter_map(of_task).collect()
+            }
+            None => {
+                let of_task = |seat: &Arc<Seat>| (seat.start.task, seat.id().number);
+                self.attempts.values().map(of_task).collect()
+            }
+        }
+    }
+
     fn is_under_way(&self, attempt: AttemptId) -> bool {
         self.books.as_ref().is_none_or(|books| books.key_of(attempt).is_some())
     }
