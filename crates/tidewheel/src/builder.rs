@@ -350,7 +350,9 @@ impl Builder {
         let settings = Settings { clock: self.clock, runtime, hub, pace };
         let shared = Shared::new(settings, state);
         let default_queue = (Arc::from(DEFAULT_QUEUE), self.default_queue);
-        if default_queue.1 != QueueSpec::default() {
+        // One that is stored may be of an earlier start, which said something else.
+        let stored = shared.lock().engine.scheduler().queue_spec(DEFAULT_QUEUE).cloned();
+        if stored.as_ref() != Some(&default_queue.1) {
             self.queues.insert(0, default_queue);
         }
         for (name, spec) in self.queues {

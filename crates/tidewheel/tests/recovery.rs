@@ -326,6 +326,24 @@ async fn what_a_wheel_was_given_is_not_changed_by_a_run_after_a_recovery_either(
 }
 
 #[tokio::test]
+async fn the_queue_of_all_is_what_this_start_says_whatever_an_earlier_one_said() {
+    let store = Disturbed::new(Pace::Instant);
+    let narrow = QueueSpec { slots: Some(1), ..QueueSpec::default() };
+    for (builder, at_once) in
+        [(store.builder().queue("default", narrow).queue_capacity(2), 1), (store.builder(), 4)]
+    {
+        let (wheel, gate) = (builder.slots(8).start(), Gate::closed());
+        let pass = gate.clone();
+        let run = wheel.run(Graph::numbered(at_once, []).unwrap(), move |_| pass.pass());
+        let run = run.start().unwrap();
+        until(|| wheel.stats().total.active == u64::from(at_once)).await;
+        gate.open();
+        assert!(run.await.unwrap().is_success());
+        wheel.shutdown(Shutdown::drain()).await;
+    }
+}
+
+#[tokio::test]
 async fn notices_are_numbered_without_a_gap_across_a_recovery() {
     let store = Disturbed::new(Pace::Brief);
     let wheel = store.builder().start();

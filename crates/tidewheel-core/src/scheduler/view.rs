@@ -11,7 +11,7 @@ use crate::policy::Priority;
 use crate::report::{Counts, RunReport, TaskReport};
 use crate::run::Work;
 use crate::schedule::{Counters, ScheduleSpec, Span};
-use crate::spec::RunSpec;
+use crate::spec::{QueueSpec, RunSpec};
 use crate::statistics::{Overview, Statistics};
 use crate::time::{Now, Timestamp};
 
@@ -43,6 +43,13 @@ impl Scheduler {
             ended_at: run.ended_at,
             graph: run.spec.graph.clone(),
         })
+    }
+
+    /// What a queue is like, if there is one of that name.
+    #[must_use]
+    pub fn queue_spec(&self, name: &str) -> Option<&QueueSpec> {
+        let queue = self.queues.iter().find(|queue| &*queue.name == name)?;
+        Some(&queue.spec)
     }
 
     /// A task as it stands.
