@@ -46,16 +46,19 @@ impl Scheduler {
         Ok(reply)
     }
 
-    /// Goes on for one whose memory was lost: which names are defined for all, no row says.
+    /// Goes on for one whose memory was lost: which names are defined for all, no row says. What was refused since, or was
+    /// never stored, is not taken over.
     pub fn take_over_own(&mut self, before: &Self) {
         for own in before.queues.iter().filter(|it| !it.is_brought) {
             if let Ok(index) = self.find_queue(&own.name) {
-                self.queues[index as usize].is_brought = false;
+                let queue = &mut self.queues[index as usize];
+                queue.is_brought &= queue.spec != own.spec;
             }
         }
         for own in before.limits.iter().filter(|it| !it.is_brought) {
             if let Ok(index) = self.find_limit(&own.name) {
-                self.limits[index as usize].is_brought = false;
+                let limit = &mut self.limits[index as usize];
+                limit.is_brought &= limit.spec() != own.spec();
             }
         }
     }
@@ -108,13 +111,14 @@ impl Scheduler {
     /// Refuses a run that would be refused once what is missing is there.
     fn check_as_if(&mut self, missing: &[&Definition], run: &RunSpec) -> Result<(), Rejection> {
         let mut counts: BTreeMap<&Arc<str>, u64> = BTreeMap::from([(&run.options.queue, 0)]);
-        for (place, profile) in run.profiles.iter().enumerate() {
-            let tasks = match run.profile_of.len() {
-                0 if place == 0 => run.graph.len() as usize,
-                _ => run.profile_of.iter().filter(|it| usize::from(**it) == place).count(),
-            };
+        let mut tasks = vec![0; run.profiles.len()];
+        match tasks.first_mut() {
+            Some(first) if run.profile_of.is_empty() => *first = u64::from(run.graph.len()),
+            _ => run.profile_of.iter().for_each(|profile| tasks[usize::from(*profile)] += 1),
+        }
+        for (profile, tasks) in run.profiles.iter().zip(tasks) {
             let queue = profile.queue.as_ref().unwrap_or(&run.options.queue);
-            *counts.entry(queue).or_default() += tasks as u64;
+            *counts.entry(queue).or_default() += tasks;
             let mut needs: BTreeMap<&Arc<str>, u64> = BTreeMap::new();
             for (name, units) in &profile.limits {
                 let wanted = needs.entry(name).or_default();
