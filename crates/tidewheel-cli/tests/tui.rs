@@ -119,6 +119,7 @@ fn a_run_of_others_is_watched_searched_and_ended() {
     tmux.keys(&["Enter"]);
     tmux.wait_for("broken");
     tmux.wait_for("hold");
+    tmux.wait_for("\n * decided how long it took so far");
     // The step, and what it wrote.
     tmux.keys(&["l"]);
     tmux.wait_for("first line");

@@ -415,6 +415,7 @@ fn standing() -> Standing {
         error: Some("exit code 2".to_owned()),
         tail: vec!["no such file".to_owned()],
         tolerated: true,
+        critical: true,
         waits: Some("waits for approval".to_owned()),
         asks: true,
         wants_code: true,

@@ -52,6 +52,10 @@ fn what_decided_is_a_path_without_short_cuts() {
     assert_eq!(names("name", marked("steps")), ["fetch", "build", "summary"]);
     assert_eq!(names("from", marked("edges")), ["fetch", "build"]);
     assert_eq!(names("to", marked("edges")), ["build", "summary"]);
+    let standing = scene.desk().standing(&run).unwrap();
+    let told = standing.steps.iter().filter(|step| step.critical);
+    let told: Vec<&str> = told.map(|step| step.name.as_str()).collect();
+    assert_eq!(told, ["fetch", "build", "summary"], "whoever watches is told the same");
 }
 
 #[test]

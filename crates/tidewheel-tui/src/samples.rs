@@ -57,6 +57,7 @@ pub(crate) fn standing() -> Standing {
         attempt: 1,
         ..step("approve", Pending, &[1])
     };
+    let decided = |it: StepStanding| StepStanding { critical: true, ..it };
     Standing {
         version: None,
         run_id: RUN.to_owned(),
@@ -66,9 +67,9 @@ pub(crate) fn standing() -> Standing {
         accepted_at: ago(95),
         ended_at: None,
         steps: vec![
-            timed(step("fetch", Succeeded, &[]), 95, Some(88)),
-            timed(step("build", Succeeded, &[0]), 88, Some(40)),
-            timed(step("test", Running, &[1]), 40, None),
+            decided(timed(step("fetch", Succeeded, &[]), 95, Some(88))),
+            decided(timed(step("build", Succeeded, &[0]), 88, Some(40))),
+            decided(timed(step("test", Running, &[1]), 40, None)),
             timed(failed, 40, Some(12)),
             timed(asks, 12, None),
             step("deploy \u{202e}gnp.exe", Pending, &[2, 4]),

@@ -91,6 +91,9 @@ pub struct StepStanding {
     /// Whether the run is not failed by a failure of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tolerated: bool,
+    /// Whether the run took as long as it did because of it, or has taken so long by now.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub critical: bool,
     /// What it waits for outside, as a phrase that follows its name: "waits for a file".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<String>,
@@ -121,6 +124,7 @@ impl StepStanding {
             error: None,
             tail: Vec::new(),
             tolerated: false,
+            critical: false,
             waits: None,
             asks: false,
             wants_code: false,

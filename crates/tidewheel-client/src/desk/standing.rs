@@ -53,10 +53,11 @@ impl RunView {
     }
 
     fn standings(&self, expected: &BTreeMap<String, Duration>) -> Vec<StepStanding> {
-        let mut elements = self.elements();
+        let (mut elements, critical) = (self.elements(), self.critical());
         let steps: Vec<StepView<'_>> = self.all();
         let standing = |step: &StepView<'_>| StepStanding {
             element: elements.remove(&step.task.name),
+            critical: critical.has(step.task.index),
             ..self.step_standing(step, expected.get(&step.task.name).copied())
         };
         steps.iter().map(standing).collect()
@@ -92,6 +93,7 @@ impl RunView {
             error: error.filter(|_| has_gone_wrong || retry_at.is_some()),
             tail: newest.filter(|_| has_gone_wrong).map(tail_of).unwrap_or_default(),
             tolerated: *is_tolerated || definition.tolerates(&task.name),
+            critical: false,
             asks,
             wants_code: asks && definition.wants_code(&task.name),
             waits: waits.or_else(|| is_waiting.then(|| "waits".to_owned())),

@@ -126,10 +126,10 @@ impl LocalDesk {
 
 /// The tasks because of which a run took as long as it did, or has taken: each with the one before it.
 #[derive(Debug, Default)]
-struct Critical(BTreeMap<u32, Option<u32>>);
+pub(super) struct Critical(BTreeMap<u32, Option<u32>>);
 
 impl Critical {
-    fn has(&self, task: u32) -> bool {
+    pub(super) fn has(&self, task: u32) -> bool {
         self.0.contains_key(&task)
     }
 
@@ -244,7 +244,7 @@ impl RunView {
 
     /// What decided how long the run took: from the task that ended last, back through what each of them had to wait for
     /// longest.
-    fn critical(&self) -> Critical {
+    pub(super) fn critical(&self) -> Critical {
         let tasks = &self.detail.tasks;
         let now = wall_clock();
         let end = |task: &TaskSummary| match step_state(task.state) {

@@ -117,6 +117,9 @@ impl Watched {
                 *name = step.name.as_str().into();
             }
         }
+        let critical = standing.steps.iter().enumerate().filter(|(_, step)| step.critical);
+        self.model.critical =
+            critical.filter_map(|(index, _)| self.standings.place(index)).collect();
         self.since = Some(standing.accepted_at);
         self.state = Some(standing.state);
         let asking = standing.steps.iter().enumerate();

@@ -153,6 +153,8 @@ pub struct Signs {
     pub ready: &'static str,
     /// One that is tried again.
     pub delayed: &'static str,
+    /// Before one that decided how long the run took.
+    pub critical: &'static str,
     /// One that runs, picture by picture.
     pub spinner: &'static [&'static str],
     /// The part of a bar that is done.
@@ -184,6 +186,7 @@ pub static UNICODE: Signs = Signs {
     blocked: "·",
     ready: "○",
     delayed: "↻",
+    critical: "*",
     spinner: &["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"],
     done: "█",
     todo: "░",
@@ -205,6 +208,7 @@ pub static ASCII: Signs = Signs {
     blocked: ".",
     ready: "o",
     delayed: "@",
+    critical: "*",
     spinner: &[">", "v", "<", "^"],
     done: "#",
     todo: "-",

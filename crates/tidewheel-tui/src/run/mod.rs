@@ -26,7 +26,7 @@ pub use look::Look;
 pub use model::{LOG_MAX, Model};
 pub(crate) use model::{Phase, Status, Step};
 pub use plain::{Level, Plain};
-pub(crate) use row::{RowStyle, detail, end_mark, step as step_row};
+pub(crate) use row::{RowStyle, detail, end_mark, margin, step as step_row};
 pub use summary::summary;
 pub use view::{Canvas, page, view};
 pub(crate) use view::{progress, state as phase_word};

@@ -39,6 +39,8 @@ pub struct Model {
     pub(crate) failed: Vec<usize>,
     /// The last steps that ended otherwise, the latest last.
     pub(crate) recent: VecDeque<usize>,
+    /// Those that decided how long it took, or has taken by now, where that is told.
+    pub(crate) critical: BTreeSet<usize>,
     pub(crate) log: VecDeque<LogLine>,
     pub(crate) part: Part,
     /// Rows that were scrolled past, in parts that can be scrolled.

@@ -49,7 +49,7 @@ pub(crate) fn step(model: &Model, index: usize, style: &RowStyle) -> Line {
     let signs = style.signs;
     let (mark, tone) = mark(step, model, style);
     let name_end = INDENT + style.name_width;
-    let mut line = Line::new().with(Tone::Plain, " ").with(tone, mark).with(Tone::Plain, " ");
+    let mut line = margin(model, index, signs).with(tone, mark).with(Tone::Plain, " ");
     line.push_cut(name_tone(step), &step.name, name_end.min(style.width), signs);
     line.pad_to((name_end + 2).min(style.width));
     let time = time(step, style);
@@ -73,6 +73,14 @@ pub(crate) fn step(model: &Model, index: usize, style: &RowStyle) -> Line {
     }
     line.push_cut(detail_tone(step), &detail, style.width, signs);
     line
+}
+
+/// The column before a step: whether it decided how long the run took.
+pub(crate) fn margin(model: &Model, index: usize, signs: &Signs) -> Line {
+    match model.critical.contains(&index) {
+        true => Line::new().with(Tone::Strong, signs.critical),
+        false => Line::new().with(Tone::Plain, " "),
+    }
 }
 
 /// A line of output below its step.

@@ -6,11 +6,11 @@ use ratatui::layout::Rect;
 
 use super::paper::Paper;
 use crate::model::Watched;
-use crate::run::{Line, Status, Tone, end_mark};
+use crate::run::{Line, Status, Tone, end_mark, margin};
 
 pub(super) fn draw(watched: &Watched, paper: &mut Paper<'_>, area: Rect) {
     // The selection counts steps; lines between them are passed over.
-    let shown = watched.shown();
+    let (shown, signs) = (watched.shown(), paper.theme.signs);
     let cursor = watched.list.cursor.min(shown.len().saturating_sub(1));
     let rows = watched.drawing.iter().scan(0, |steps, line| {
         let row = line.vertex.map(|_| {
@@ -25,12 +25,14 @@ pub(super) fn draw(watched: &Watched, paper: &mut Paper<'_>, area: Rect) {
     let window = window.window(rows.len(), usize::from(area.height));
     let lines = rows[window].iter().map(|(row, line)| {
         let drawn = match line.vertex {
-            Some(step) => step_line(watched, step, &line.text),
-            None => Line::new().with(Tone::Faint, line.text.clone()),
+            Some(step) => {
+                let mut drawn = margin(&watched.model, step, signs);
+                drawn.append(step_line(watched, step, &line.text));
+                drawn
+            }
+            None => Line::new().with(Tone::Plain, " ").with(Tone::Faint, line.text.clone()),
         };
-        let mut shown = Line::new().with(Tone::Plain, " ");
-        shown.append(drawn);
-        (*row, shown)
+        (*row, drawn)
     });
     let lines: Vec<(Option<usize>, Line)> = lines.collect();
     paper.rows(area, lines, Some(cursor));

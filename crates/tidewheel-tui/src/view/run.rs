@@ -9,7 +9,7 @@ use super::overview::waiting;
 use super::paper::Paper;
 use super::{about, graph, time};
 use crate::model::{Model, Part, Shown, Watched};
-use crate::run::{Canvas, Line, Phase, RowStyle, Tone, phase_word, progress, step_row};
+use crate::run::{Canvas, Line, Phase, RowStyle, Signs, Tone, phase_word, progress, step_row};
 
 pub(super) fn draw(model: &Model, paper: &mut Paper<'_>, area: Rect) {
     let Some(watched) = model.watched.as_ref().filter(|it| it.since.is_some()) else {
@@ -20,6 +20,9 @@ pub(super) fn draw(model: &Model, paper: &mut Paper<'_>, area: Rect) {
     let canvas = Canvas { width, height: 1, now, eta: watched.eta, has_keys: true, signs };
     paper.line((area.x, area.y), width, &head(watched, &canvas));
     let body = Rect { y: area.y + 2, height: area.height.saturating_sub(2), ..area };
+    if watched.shown != Shown::About && !watched.model.critical.is_empty() {
+        paper.line((area.x, area.y + 1), width, &legend(watched, signs));
+    }
     match watched.shown {
         Shown::Steps => table(model, watched, paper, body),
         Shown::Graph => graph::draw(watched, paper, body),
@@ -40,6 +43,16 @@ fn head(watched: &Watched, canvas: &Canvas) -> Line {
     let rest = Canvas { width: canvas.width.saturating_sub(line.width()), ..*canvas };
     line.append(progress(&watched.model, &rest));
     line
+}
+
+/// What the mark before steps means.
+fn legend(watched: &Watched, signs: &Signs) -> Line {
+    let words = match watched.model.phase {
+        Phase::Ended { .. } => " decided how long it took",
+        _ => " decided how long it took so far",
+    };
+    let line = Line::new().with(Tone::Plain, " ").with(Tone::Strong, signs.critical);
+    line.with(Tone::Faint, words)
 }
 
 fn table(model: &Model, watched: &Watched, paper: &mut Paper<'_>, area: Rect) {

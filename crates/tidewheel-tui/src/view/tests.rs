@@ -559,6 +559,46 @@ fn attempts_are_drawn_apart_and_waits_between_them_as_dots() {
 }
 
 #[test]
+fn what_decided_how_long_a_run_took_is_marked_wherever_its_steps_are_shown() {
+    let looks = [
+        COLOURFUL,
+        Look { is_colourful: false, ..COLOURFUL },
+        Look { is_unicode: false, ..COLOURFUL },
+    ];
+    let marked = |shown: &str| -> Vec<String> {
+        let rows = shown.lines().filter(|row| row.starts_with('*'));
+        let is_name = |it: &&str| it.chars().filter(|it| it.is_alphabetic()).count() > 3;
+        rows.map(|row| row.split(' ').find(is_name).unwrap().to_owned()).collect()
+    };
+    let tell = |model: &mut Model, told: Standing| {
+        let run = model.watched.as_ref().unwrap().run.clone();
+        let told = Answer::Run(Box::new(told));
+        update(model, NOW, Message::Answered(Question::Run(run), Ok(told), Duration::ZERO));
+    };
+    for tabs in 0..3 {
+        let mut model = model(NARROW, &[&[ENTER][..], &vec![TAB; tabs]].concat());
+        let mut over = standing();
+        (over.state, over.ended_at) = (RunState::Failed, Some(NOW));
+        (over.steps[2].critical, over.steps[3].critical) = (false, true);
+        let mut unknown = over.clone();
+        unknown.steps.iter_mut().for_each(|step| step.critical = false);
+        for look in looks {
+            let shown = text(&drawn(&model, look));
+            assert_eq!(marked(&shown), ["fetch", "build", "test"], "{shown}");
+            assert!(shown.contains("\n * decided how long it took so far\n"), "{shown}");
+        }
+        tell(&mut model, over);
+        let shown = text(&drawn(&model, COLOURFUL));
+        assert_eq!(marked(&shown), ["fetch", "build", "test-slow"], "{shown}");
+        assert!(shown.contains("\n * decided how long it took\n"), "{shown}");
+        tell(&mut model, unknown);
+        assert!(!text(&drawn(&model, COLOURFUL)).contains('*'), "nobody says it");
+    }
+    let about = model(NARROW, &[ENTER, TAB, TAB, TAB]);
+    assert!(!text(&drawn(&about, COLOURFUL)).contains('*'), "there are no steps");
+}
+
+#[test]
 fn ten_thousand_steps_are_drawn_as_few_are() {
     let mut many = standing();
     let step = many.steps[0].clone();

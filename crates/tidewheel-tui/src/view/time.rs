@@ -10,7 +10,7 @@ use tidewheel_client::text;
 use super::paper::Paper;
 use super::words::column;
 use crate::model::{Model, Stretch, Watched};
-use crate::run::{Line, Status, Step, Tone, end_mark};
+use crate::run::{Line, Status, Step, Tone, end_mark, margin};
 
 pub(super) fn draw(model: &Model, watched: &Watched, paper: &mut Paper<'_>, area: Rect) {
     let (width, signs) = (usize::from(area.width), paper.theme.signs);
@@ -26,7 +26,8 @@ pub(super) fn draw(model: &Model, watched: &Watched, paper: &mut Paper<'_>, area
     let rows = window.map(|row| {
         let step = &watched.model.steps[shown[row]];
         let (mark, tone) = mark(step, signs);
-        let mut line = Line::new().with(Tone::Plain, " ").with(tone, mark).with(Tone::Plain, " ");
+        let line = margin(&watched.model, shown[row], signs);
+        let mut line = line.with(tone, mark).with(Tone::Plain, " ");
         column(&mut line, Tone::Plain, &step.name, names, signs);
         let first = line.width();
         let stretches = watched.stretches(shown[row], now, tone);
