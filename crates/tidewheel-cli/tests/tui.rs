@@ -287,6 +287,16 @@ fn the_flows_of_a_server_are_started_answered_and_paused() {
     tmux.wait_for("paused");
     tmux.keys(&["3"]);
     tmux.wait_for("QUEUES");
+    // A file that cannot be run any more is looked at, as it is now and as it was.
+    scratch.file("flows/served.yaml", &SERVED.replace("run: touch", "runn: touch"));
+    tmux.keys(&["1"]);
+    tmux.wait_for("its file cannot be run");
+    tmux.keys(&["End", "d"]);
+    tmux.wait_for("as it is now: it cannot be run");
+    tmux.wait_for("runn: touch");
+    tmux.wait_for("✗ ");
+    tmux.keys(&["Escape"]);
+    tmux.wait_for("FLOWS");
     tmux.keys(&["q"]);
     tmux.wait_for("left with 0");
     server.signal("TERM");

@@ -584,3 +584,26 @@ fn a_run_of_a_flow_is_started_as_it_was_ordered() {
     let names: Vec<&String> = result.steps.0.iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["read"]);
 }
+
+#[test]
+fn where_no_house_keeps_flows_their_files_are_those_of_the_newest_run_as_they_are_now() {
+    let (scene, file) = with_data();
+    let run = scene.run(&file).to_string();
+    let desk = scene.desk();
+    let flow = desk.glance().unwrap().flows.remove(0).name;
+    let source = desk.source(&flow).unwrap();
+    assert_eq!((source.files[0].text.as_str(), source.outdated.clone()), (FLOW, None), "{run}");
+    assert_eq!(source.shown().len(), 1);
+    scene.write("flow.yaml", &FLOW.replace("source: data, input", "sauce: data, input"));
+    let source = desk.source(&flow).unwrap();
+    let shown = source.shown();
+    let [(now, _, problems)] = &shown[..] else { panic!("no other one is in force: {shown:?}") };
+    let wrong = problems.iter().find(|it| it["severity"] == "error").unwrap();
+    let line = now.text.lines().nth(wrong["line"].as_u64().unwrap() as usize - 1);
+    assert!(line.unwrap().contains("sauce"), "{wrong}");
+    std::fs::remove_file(&file).unwrap();
+    let source = desk.source(&flow).unwrap();
+    assert!(source.outdated.as_ref().unwrap().text.is_empty());
+    assert!(!source.shown()[0].2.is_empty(), "{source:?}");
+    refused(desk.source("nothing"));
+}

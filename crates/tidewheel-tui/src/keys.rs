@@ -46,6 +46,7 @@ pub enum Action {
     Approve,
     Reject,
     Start,
+    Flow,
     Priority,
     Fire,
     Backfill,
@@ -99,7 +100,7 @@ use Screen as S;
 
 /// In a log, arrows move sideways.
 const BUT_LOG: &[Screen] =
-    &[S::Overview, S::Runs, S::Run, S::Step, S::Queues, S::Schedules, S::Schedule];
+    &[S::Overview, S::Runs, S::Run, S::Step, S::Queues, S::Schedules, S::Schedule, S::Flow];
 
 /// The keys of `tidewheel run` (p r q a w f l) mean the same here.
 pub const BINDINGS: &[Binding] = bindings! {
@@ -117,7 +118,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     Reject "n" [letter('n')] "reject" "say no to it" &[S::Overview, S::Run, S::Step], true;
     // There the key is that of the next hit.
     Reject ":reject" [] "reject" "say no to a step that asks" &[S::Log], false;
-    Start "s" [letter('s')] "start" "start the flow" &[S::Overview, S::Runs], true;
+    Start "s" [letter('s')] "start" "start the flow" &[S::Overview, S::Runs, S::Flow], true;
     Priority "+" [letter('+')] "priority" "another priority, once its order is shown" &[S::Queues], true;
     Fire "!" [letter('!')] "fire" "run the schedule now" &[S::Overview, S::Schedules, S::Schedule], true;
     Backfill "b" [letter('b')] "backfill" "fire instants of the past" &[S::Overview, S::Schedules, S::Schedule], true;
@@ -134,6 +135,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     Left "←" [(N, KeyCode::Left)] "left" "to the beginning of long lines" &[S::Log], false;
     Right "→" [(N, KeyCode::Right)] "right" "to the rest of long lines" &[S::Log], false;
     Search "/" [letter('/')] "search" "only what contains a text; in logs, find it" &[], true;
+    Flow "d" [letter('d')] "flow" "its definition: files, what is wrong there, last runs" &[S::Overview, S::Runs, S::Run, S::Step, S::Log, S::Queues, S::Schedules, S::Schedule], true;
     NextHit "n" [letter('n')] "next" "the next place where it was found" &[S::Log], false;
     LastHit "N" [letter('N')] "previous" "the one before" &[S::Log], false;
     Up "↑ k" [(N, KeyCode::Up), letter('k')] "up" "a row up" &[], false;

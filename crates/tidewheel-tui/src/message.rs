@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use tidewheel_client::api::{
-    AttemptList, BackfillWish, FlowDetail, Glance, Ledger, LimitList, LogLines, LogStream,
-    OneTimeCode, OrderPreview, Preview, QueueList, RunList, RunResult, ScheduleList, Standing,
-    StartWish, StepExplained, StepResult, Upcoming, WaitingLine,
+    AttemptList, BackfillWish, FlowDetail, FlowSource, Glance, Ledger, LimitList, LogLines,
+    LogStream, OneTimeCode, OrderPreview, Preview, QueueList, RunList, RunResult, ScheduleList,
+    Standing, StartWish, StepExplained, StepResult, Upcoming, WaitingLine,
 };
 
 use crate::keys::Action;
@@ -173,6 +173,8 @@ pub enum Question {
     Schedule(String),
     /// What can be said when a flow is started.
     Flow(String),
+    /// What the files of a flow say, and what is wrong with them.
+    Source(String),
     /// Whether a step asks for an answer, which is to be this one.
     Asks {
         /// The run.
@@ -248,6 +250,8 @@ pub enum Answer {
     Schedule(Box<(Upcoming, Ledger)>),
     /// A flow.
     Flow(Box<FlowDetail>),
+    /// Its files.
+    Source(Box<FlowSource>),
     /// What a retry would do.
     Preview(Box<Preview>),
     /// What the order would be.

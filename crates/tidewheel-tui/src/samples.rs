@@ -8,11 +8,11 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use tidewheel::Timestamp;
 use tidewheel_client::api::{
-    ApprovalLine, ArtifactLine, FlowDetail, FlowGlance, FlowLine, Glance, Ledger, LedgerFate,
-    LedgerLine, LogLine, LogLines, LogSpan, LogStream, Named, OriginWord, ParamLine, PastRun,
-    RunLine, RunList, RunNow, RunOrigin, RunResult, RunState, ScheduleLine, ScheduleList,
-    ScheduleWord, SlotHolder, Standing, StepStanding, StepState, Upcoming, UpcomingFiring,
-    WaitingLine, WaitingStep,
+    ApprovalLine, ArtifactLine, FlowDetail, FlowFile, FlowGlance, FlowLine, FlowSource, Glance,
+    Ledger, LedgerFate, LedgerLine, LogLine, LogLines, LogSpan, LogStream, Named, OriginWord,
+    ParamLine, PastRun, RunLine, RunList, RunNow, RunOrigin, RunResult, RunState, ScheduleLine,
+    ScheduleList, ScheduleWord, SlotHolder, Standing, StepStanding, StepState, Upcoming,
+    UpcomingFiring, WaitingLine, WaitingStep,
 };
 
 /// The time of the tests: 17 November 2026, 14:00 UTC.
@@ -294,6 +294,31 @@ pub(crate) fn flow_detail() -> FlowDetail {
         ],
         steps: Vec::new(),
         problems: json!([]),
+    }
+}
+
+/// The file of a flow that cannot be run as it is now, and the version in force.
+pub(crate) fn source() -> FlowSource {
+    const TEXT: &str = "name: nightly\nschedule: '30 2 * * mon-fri'\nflow:\n  - name: fetch\n    \
+                        run: curl -fsS https://data.example/orders.csv -o orders.csv\n  - name: load\n    \
+                        depends_on: [fetch]\n    shell: ./load orders.csv # \u{1b}]0;x\u{7}\n";
+    let file = |text: String| FlowFile { path: "flows/nightly.yaml".to_owned(), text };
+    let unknown = json!({
+        "severity": "error",
+        "code": "unknown-key",
+        "message": "unknown key `shel` of the step `load`, which may have a command in `run`",
+        "hint": "did you mean `shell`?",
+        "file": "flows/nightly.yaml",
+        "line": 8,
+        "column": 5,
+    });
+    FlowSource {
+        version: None,
+        flow: "nightly".to_owned(),
+        fingerprint: "0a1b2c".to_owned(),
+        files: vec![file(TEXT.to_owned())],
+        outdated: Some(file(TEXT.replace("shell:", "shel:"))),
+        problems: json!([unknown]),
     }
 }
 

@@ -183,6 +183,7 @@ async fn answer(desk: &Desk, question: Question) -> Result<Answer, DeskError> {
             Answer::Schedule(Box::new((desk.upcoming(&name, NEXT).await?, ledger)))
         }
         Question::Flow(name) => Answer::Flow(Box::new(desk.flow(&name).await?)),
+        Question::Source(name) => Answer::Source(Box::new(desk.source(&name).await?)),
         Question::Preview(Again { run, from, .. }) => {
             let wish = RetryWish { from, ..RetryWish::default() };
             Answer::Preview(Box::new(desk.preview(&run, wish).await?))

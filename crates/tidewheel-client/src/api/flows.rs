@@ -158,6 +158,27 @@ pub struct FlowFile {
     pub text: String,
 }
 
+impl FlowSource {
+    /// The files that are shown of it, in their order: each with what it is, where there are two versions, and with what is
+    /// wrong in it.
+    #[must_use]
+    pub fn shown(&self) -> Vec<(&FlowFile, &'static str, Vec<&Json>)> {
+        let problems = |file: &FlowFile| -> Vec<&Json> {
+            let is_own = |problem: &&Json| {
+                let path = problem["file"].as_str();
+                path.is_none_or(|path| path == file.path || file.path.ends_with(path))
+            };
+            self.problems.as_array().into_iter().flatten().filter(is_own).collect()
+        };
+        let Some(outdated) = &self.outdated else {
+            return self.files.iter().map(|file| (file, "", problems(file))).collect();
+        };
+        let now = (outdated, "as it is now: it cannot be run", problems(outdated));
+        let then = self.files.iter().map(|file| (file, "the version in force", Vec::new()));
+        std::iter::once(now).chain(then).collect()
+    }
+}
+
 /// What came of reading the files of a house again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Reloaded {

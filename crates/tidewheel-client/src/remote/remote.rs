@@ -8,10 +8,11 @@ use serde_json::{Value as Json, json};
 use super::wire::{Pieces, RemoteError, ServerAddress, Wire};
 use crate::api::{
     AnswerWish, Answered, ArtifactList, Asked, Asker, AttemptList, AuditList, AuditVerified,
-    BackfillWish, CancelWish, Explained, FlowDetail, FlowList, GoneOn, Ledger, LedgerWish,
-    ListWish, LogList, LogWanted, LogWish, LoginLink, OrderPreview, Plan, Preview, PriorityChanged,
-    PriorityWish, ResumeWish, RetryWish, RunList, RunResult, ScheduleAsked, ScheduleList, Standing,
-    StartWish, StartedRun, StepList, StepsWish, TokenList, TokenMade, TokenWish, Upcoming,
+    BackfillWish, CancelWish, Explained, FlowDetail, FlowList, FlowSource, GoneOn, Ledger,
+    LedgerWish, ListWish, LogList, LogWanted, LogWish, LoginLink, OrderPreview, Plan, Preview,
+    PriorityChanged, PriorityWish, ResumeWish, RetryWish, RunList, RunResult, ScheduleAsked,
+    ScheduleList, Standing, StartWish, StartedRun, StepList, StepsWish, TokenList, TokenMade,
+    TokenWish, Upcoming,
 };
 use crate::desk::{DeskError, ScheduleWish};
 
@@ -59,6 +60,15 @@ impl RemoteDesk {
     /// As for [`RemoteDesk::flows`], and when there is no such flow.
     pub async fn flow(&self, name: &str) -> Result<FlowDetail, DeskError> {
         self.wire.get(&["flows", name], &NOTHING).await
+    }
+
+    /// The files of a flow, and what is wrong with them.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such flow, or the server cannot be asked.
+    pub async fn source(&self, name: &str) -> Result<FlowSource, DeskError> {
+        self.wire.get(&["flows", name, "source"], &NOTHING).await
     }
 
     /// What a run of a flow would do.

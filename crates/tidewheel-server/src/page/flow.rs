@@ -191,7 +191,7 @@ async fn flow(call: Call) -> Result<Response, Problem> {
             let all = house.schedules().await?.schedules;
             schedules = all.iter().filter(own).map(|it| ScheduleRow::of(it, now)).collect();
         }
-        Tab::File => files = source_files(house.source(&name).await?),
+        Tab::File => files = source_files(&house.source(&name).await?),
     }
     let to = format!("/flows/{}", in_address(&name));
     page(&FlowPage {
@@ -218,23 +218,13 @@ async fn flow(call: Call) -> Result<Response, Problem> {
     })
 }
 
-fn source_files(source: FlowSource) -> Vec<SourceFile> {
-    let all = source.problems.as_array().cloned().unwrap_or_default();
-    let mut files = Vec::new();
-    if let Some(outdated) = &source.outdated {
-        files.push(source_file(outdated, "as it is now: it cannot be run", &all));
-    }
-    let note = if source.outdated.is_some() { "the version in force" } else { "" };
-    let own = if source.outdated.is_some() { &[][..] } else { &all[..] };
-    files.extend(source.files.iter().map(|file| source_file(file, note, own)));
-    files
+fn source_files(source: &FlowSource) -> Vec<SourceFile> {
+    let shown = source.shown().into_iter();
+    shown.map(|(file, note, problems)| source_file(file, note, &problems)).collect()
 }
 
-fn source_file(file: &FlowFile, note: &'static str, problems: &[serde_json::Value]) -> SourceFile {
-    let own = |problem: &&serde_json::Value| {
-        problem["file"].as_str().is_none_or(|path| path == file.path || file.path.ends_with(path))
-    };
-    let mut found: Vec<ProblemLine> = problems.iter().filter(own).map(problem_line).collect();
+fn source_file(file: &FlowFile, note: &'static str, problems: &[&serde_json::Value]) -> SourceFile {
+    let mut found: Vec<ProblemLine> = problems.iter().map(|it| problem_line(it)).collect();
     let lines = file.text.lines().enumerate().map(|(place, text)| {
         let number = place + 1;
         let (here, rest) = found.drain(..).partition(|it| it.line == Some(number as u64));

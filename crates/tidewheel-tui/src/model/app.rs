@@ -11,6 +11,7 @@ use tidewheel_client::api::{
     WaitingLine,
 };
 
+use super::flow::ShownFlow;
 use super::form::Form;
 use super::list::List;
 use super::listed::RunsOf;
@@ -45,11 +46,13 @@ pub enum Screen {
     Schedules,
     /// One of those.
     Schedule,
+    /// A flow: its last runs and its files.
+    Flow,
 }
 
 impl Screen {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Overview,
         Self::Runs,
         Self::Run,
@@ -58,6 +61,7 @@ impl Screen {
         Self::Queues,
         Self::Schedules,
         Self::Schedule,
+        Self::Flow,
     ];
 }
 
@@ -121,6 +125,8 @@ pub struct Model {
     pub schedule_name: String,
     /// Where in its ledger.
     pub ledger_list: List,
+    /// The flow that is looked at.
+    pub looked_flow: Option<Box<ShownFlow>>,
     /// What is typed.
     pub prompt: Option<Prompt>,
     /// What is asked.
@@ -252,6 +258,7 @@ impl Model {
             schedule: None,
             schedule_name: String::new(),
             ledger_list: List::default(),
+            looked_flow: None,
             prompt: None,
             dialog: None,
             form: None,
@@ -301,6 +308,7 @@ impl Model {
             Screen::Queues => Question::Line,
             Screen::Schedules => Question::Schedules,
             Screen::Schedule => Question::Schedule(self.schedule_name.clone()),
+            Screen::Flow => Question::Source(self.looked_flow.as_ref()?.name.clone()),
         })
     }
 
@@ -365,6 +373,7 @@ impl Model {
             Screen::Queues => self.shown_line().len(),
             Screen::Schedules => self.shown_schedules().len(),
             Screen::Schedule => self.shown_ledger().len(),
+            Screen::Flow => self.looked_flow.as_ref()?.shown().len(),
             Screen::Step | Screen::Log => return None,
         };
         Some((self.list_of(screen)?, count))

@@ -110,7 +110,8 @@ impl Model {
                     .map(|it| Name::Instant(it.nominal, it.origin.clone(), it.run_id.clone()))
                     .collect()
             }
-            Screen::Step | Screen::Log => Vec::new(),
+            // Lines of files have no names.
+            Screen::Step | Screen::Log | Screen::Flow => Vec::new(),
         }
     }
 
@@ -137,6 +138,7 @@ impl Model {
             Screen::Queues => &mut self.line_list,
             Screen::Schedules => &mut self.schedules_list,
             Screen::Schedule => &mut self.ledger_list,
+            Screen::Flow => &mut self.looked_flow.as_mut()?.list,
             Screen::Step | Screen::Log => return None,
         })
     }

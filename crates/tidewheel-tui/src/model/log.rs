@@ -373,7 +373,7 @@ pub fn places(text: &str, wanted: &str) -> Vec<Range<usize>> {
 }
 
 /// Lines come harmless; what does not comes from no server of ours, and is shown escaped all the same.
-fn visible(text: &str) -> String {
+pub(super) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

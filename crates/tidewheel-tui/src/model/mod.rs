@@ -3,6 +3,7 @@
 //! It has no clock and asks nobody: what changes it is in [`crate::update`], how it looks in [`crate::view`].
 
 mod app;
+mod flow;
 mod form;
 mod kept;
 mod list;
@@ -15,6 +16,7 @@ mod tried;
 mod watched;
 
 pub use app::{Attached, BESIDE, Dialog, Model, Note, Prompt, Screen, ledger_word};
+pub use flow::{FlowRow, ShownFlow};
 pub use form::{Field, Form};
 pub use list::{Doubt, List};
 pub use listed::RunsOf;

@@ -48,7 +48,7 @@ impl Model {
                 let cursor = self.ledger_list.cursor.min(shown.len().saturating_sub(1));
                 ledger.firings.get(*shown.get(cursor)?)?.run_id.as_deref()
             }
-            Screen::Schedules => None,
+            Screen::Schedules | Screen::Flow => None,
         }
     }
 
@@ -71,7 +71,7 @@ impl Model {
                 now.chain(failing).chain(past).find(|(id, _)| *id == run).map(|(_, state)| state)
             }
             Screen::Queues => Some(RunState::Running),
-            Screen::Schedule | Screen::Schedules => None,
+            Screen::Schedule | Screen::Schedules | Screen::Flow => None,
         }
     }
 
@@ -88,8 +88,20 @@ impl Model {
                 let (run, runs) = (self.run()?, &self.runs.as_ref()?.runs);
                 runs.iter().find(|it| it.run_id == run)?.flow.as_deref()
             }
+            (Screen::Flow, _) => Some(&self.looked_flow.as_ref()?.name),
             _ => None,
         }
+    }
+
+    /// The flow of what is selected or looked at, whatever that is.
+    #[must_use]
+    pub fn flow_meant(&self) -> Option<&str> {
+        if let Some(name) = self.named_schedule() {
+            let late = self.glance.iter().flat_map(|it| &it.late);
+            let mut all = self.schedules.iter().flat_map(|it| &it.schedules).chain(late);
+            return all.find(|it| it.name == name)?.flow.as_deref();
+        }
+        self.flow().or_else(|| self.flow_of(self.run()?))
     }
 
     /// The flow of a run, as far as that has been told on any screen.

@@ -12,6 +12,7 @@ use crate::keys::Action;
 use crate::message::{Effect, End, Wish};
 use crate::model::{
     Attached, Dialog, Doubt, List, Log, Model, Part, Prompt, Reading, Room, Row, Screen, Shown,
+    ShownFlow,
 };
 use crate::run::Tone;
 
@@ -64,6 +65,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Approve => return ask_to_answer(model, true),
         Action::Reject => return ask_to_answer(model, false),
         Action::Start => return start(model),
+        Action::Flow => look_at_flow(model),
         Action::Priority => ask_which_priority(model),
         Action::Fire => ask_to_fire(model),
         Action::Backfill => backfill(model),
@@ -86,8 +88,8 @@ fn closes_help(model: &mut Model, action: Action) -> bool {
 /// Why something is not done this time that is about the selected row: whoever wants it may have seen another one there.
 fn doubt(model: &mut Model, action: Action) -> Option<&'static str> {
     use Action::{
-        Approve, Backfill, Cancel, CancelStep, Fire, Log, Open, Pause, Priority, Reject, Resume,
-        Retry, RetryFrom, Start,
+        Approve, Backfill, Cancel, CancelStep, Fire, Flow, Log, Open, Pause, Priority, Reject,
+        Resume, Retry, RetryFrom, Start,
     };
     let screen = model.screen();
     let is_of_row = match screen {
@@ -104,6 +106,7 @@ fn doubt(model: &mut Model, action: Action) -> Option<&'static str> {
                 | Approve
                 | Reject
                 | Start
+                | Flow
                 | Priority
                 | Fire
                 | Backfill
@@ -113,7 +116,7 @@ fn doubt(model: &mut Model, action: Action) -> Option<&'static str> {
     match list.doubt.take()? {
         Doubt::Gone => Some("what was selected is gone; once more is about what is selected now"),
         // Which run it is is seen then.
-        Doubt::OtherRun if matches!(action, Start | Open) => None,
+        Doubt::OtherRun if matches!(action, Start | Open | Flow) => None,
         Doubt::OtherRun => Some("the flow has a newer run now; once more is about that one"),
     }
 }
@@ -228,6 +231,18 @@ fn open_schedule(model: &mut Model, name: String) {
     model.schedule_name = name;
     model.schedule = None;
     model.screens.push(Screen::Schedule);
+}
+
+fn look_at_flow(model: &mut Model) {
+    if is_page(model) {
+        return;
+    }
+    let Some(name) = model.flow_meant().map(str::to_owned) else {
+        return model.say(Tone::Doubtful, "select a flow, or a run of one");
+    };
+    model.looked_flow = Some(Box::new(ShownFlow::new(&name)));
+    model.screens.push(Screen::Flow);
+    come(model);
 }
 
 fn views(model: &mut Model) {

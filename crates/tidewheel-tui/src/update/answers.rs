@@ -61,6 +61,7 @@ pub(super) fn answered(
         Question::Line => Screen::Queues,
         Question::Schedules => Screen::Schedules,
         Question::Schedule(_) => Screen::Schedule,
+        Question::Source(_) => Screen::Flow,
         // Steps and logs have no rows that could be selected.
         _ => Screen::Step,
     };
@@ -109,6 +110,10 @@ fn take_in(model: &mut Model, question: &Question, answer: Answer, is_asked: boo
             model.capacity = capacity;
         }
         Answer::Schedules(schedules) => model.schedules = Some(schedules),
+        Answer::Source(source) => {
+            let looked = model.looked_flow.as_mut().filter(|it| it.name == source.flow);
+            looked.into_iter().for_each(|it| it.take_in(&source));
+        }
         Answer::Schedule(told) if is_asked => model.schedule = Some(*told),
         answer if is_asked => of_step(model, answer),
         _ => {}

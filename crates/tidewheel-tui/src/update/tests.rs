@@ -9,8 +9,8 @@ use jiff::tz::TimeZone;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tidewheel::Timestamp;
 use tidewheel_client::api::{
-    BackfillWish, FlowDetail, LogLines, LogStream, OneTimeCode, OrderLine, OrderPreview, Preview,
-    RunList, RunState, Standing, StateWish, StepState, WaitingLine,
+    BackfillWish, FlowDetail, FlowSource, LogLines, LogStream, OneTimeCode, OrderLine,
+    OrderPreview, Preview, RunList, RunState, Standing, StateWish, StepState, WaitingLine,
 };
 
 use super::{next_tick, update};
@@ -19,7 +19,7 @@ use crate::message::{
 };
 use crate::model::{Attached, Model, Part, RunsOf, Screen, Shown};
 use crate::samples::{
-    NOW, about, flow_detail, glance, lines, queue, runs, schedules, standing, upcoming,
+    NOW, about, flow_detail, glance, lines, queue, runs, schedules, source, standing, upcoming,
 };
 
 pub(super) fn model() -> Model {
@@ -910,4 +910,60 @@ fn the_help_is_scrolled_as_far_as_it_goes_and_back_at_once() {
     update(&mut model, NOW, resized);
     key(&mut model, KeyCode::Up);
     assert_eq!(model.help, Some(last - 7));
+}
+
+#[test]
+fn the_flow_of_whatever_is_selected_is_looked_at_and_started() {
+    const ENTER: KeyCode = KeyCode::Enter;
+    const C: fn(char) -> KeyCode = KeyCode::Char;
+    // A schedule that is late and a flow on the first screen, then runs, a run, a step of it, and a schedule.
+    let ways: [(&[KeyCode], &str); 7] = [
+        (&[KeyCode::Down, KeyCode::Down], "hourly-sync"),
+        (&[KeyCode::End], "report \u{202e}x"),
+        (&[C('2'), KeyCode::Down], "nightly"),
+        (&[ENTER], "release"),
+        (&[ENTER, ENTER], "release"),
+        (&[C('4')], "nightly"),
+        (&[C('4'), ENTER], "nightly"),
+    ];
+    for (keys, flow) in ways {
+        let mut model = model();
+        answer(&mut model, Question::Glance, Answer::Glance(Box::new(glance())));
+        for code in keys {
+            key(&mut model, *code);
+            let told = match model.question() {
+                Some(Question::Runs { .. }) => Answer::Runs(runs()),
+                Some(Question::Run(_)) => Answer::Run(Box::new(standing())),
+                Some(Question::Schedules) => Answer::Schedules(schedules()),
+                _ => continue,
+            };
+            let question = model.question().unwrap();
+            answer(&mut model, question, told);
+        }
+        let before = model.screens.clone();
+        press(&mut model, 'd');
+        assert_eq!(model.screen(), Screen::Flow, "{keys:?}");
+        assert_eq!(model.question(), Some(Question::Source(flow.to_owned())), "{keys:?}");
+        assert_eq!(press(&mut model, 's'), [Effect::Ask(Question::Flow(flow.to_owned()))]);
+        key(&mut model, KeyCode::Esc);
+        assert_eq!(model.screens, before, "{keys:?}");
+    }
+    let mut page = Model { attached: Attached::Page, ..at_run() };
+    press(&mut page, 'd');
+    assert_eq!(page.screen(), Screen::Run, "it says nothing of flows");
+}
+
+#[test]
+fn what_is_told_of_the_files_of_another_flow_is_not_shown() {
+    let mut model = model();
+    answer(&mut model, Question::Glance, Answer::Glance(Box::new(glance())));
+    key(&mut model, KeyCode::End);
+    press(&mut model, 'd');
+    let asked = Question::Source("nightly".to_owned());
+    answer(&mut model, asked, Answer::Source(Box::new(source())));
+    assert_eq!(model.looked_flow.as_ref().unwrap().rows, None);
+    let own = model.question().unwrap();
+    let flow = model.looked_flow.as_ref().unwrap().name.clone();
+    answer(&mut model, own, Answer::Source(Box::new(FlowSource { flow, ..source() })));
+    assert!(model.looked_flow.as_ref().unwrap().rows.is_some());
 }

@@ -104,6 +104,9 @@ fn path(model: &Model, room: usize, signs: &Signs) -> String {
             if columns(&whole) > room { format!("› {step}") } else { whole }
         }
         Screen::Schedule => format!("› {}", name(&model.schedule_name)),
+        Screen::Flow => {
+            model.looked_flow.as_ref().map(|it| format!("› {}", name(&it.name))).unwrap_or_default()
+        }
         // Older ones come when one gets there.
         Screen::Runs => match model.runs.as_ref().filter(|list| list.next.is_some()) {
             Some(list) => format!("› the {} newest", list.runs.len()),
@@ -174,6 +177,7 @@ fn is_fit(model: &Model, action: Action) -> bool {
         Action::Retry | Action::RetryFrom => !is_page && run.is_some_and(|it| !is_live(it)),
         Action::Approve | Action::Reject => !is_page && model.asked().is_some(),
         Action::Start => model.flow().is_some(),
+        Action::Flow => !is_page && model.flow_meant().is_some(),
         Action::Older => model.reading.as_ref().is_some_and(|it| it.log.attempts().1 > 1),
         Action::Priority => model.waiting_step().is_some(),
         Action::Fire | Action::Backfill => model.named_schedule().is_some(),
@@ -258,6 +262,12 @@ fn more(model: &Model) -> Option<String> {
             let place = model.place_in_line()?.checked_sub(line.holders.len())?;
             why(model, line.waiting.get(place)?)
         }
+        Screen::Flow => {
+            let looked = model.looked_flow.as_ref()?;
+            let text = looked.selected()?.text();
+            let room = usize::from(model.size.0).saturating_sub(super::flow::margin(looked));
+            (columns(text) > room).then(|| text.trim_start().to_owned())?
+        }
         _ => return None,
     };
     (!text.is_empty()).then(|| sentence(&text))
@@ -279,6 +289,7 @@ fn filter(model: &Model) -> Option<String> {
         Screen::Queues => &model.line_list,
         Screen::Schedules => &model.schedules_list,
         Screen::Schedule => &model.ledger_list,
+        Screen::Flow => &model.looked_flow.as_ref()?.list,
         Screen::Step | Screen::Log => return None,
     };
     (!list.filter.is_empty()).then(|| list.filter.clone())

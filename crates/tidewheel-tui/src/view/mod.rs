@@ -4,6 +4,7 @@
 
 mod about;
 mod dialog;
+mod flow;
 mod form;
 mod frame;
 mod graph;

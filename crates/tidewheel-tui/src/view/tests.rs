@@ -25,7 +25,7 @@ use crate::model::{Attached, Model, RunsOf};
 use crate::run::Look;
 use crate::samples::{
     NOW, about, busy_glance, busy_queue, flow_detail, glance, lines, queue, runs, schedules,
-    standing, upcoming,
+    source, standing, upcoming,
 };
 use crate::theme::Theme;
 use crate::update::update;
@@ -40,7 +40,7 @@ fn model(size: (u16, u16), keys: &[KeyCode]) -> Model {
 /// What is in front of anything hostile: the documentation shows how things usually are.
 fn friendly(text: &str) -> String {
     let is_hostile = |letter: char| letter.is_control() || letter == '\u{202e}';
-    text.split(is_hostile).next().unwrap_or_default().trim_end_matches([' ', ':']).to_owned()
+    text.split(is_hostile).next().unwrap_or_default().trim_end_matches([' ', ':', '#']).to_owned()
 }
 
 /// The same with other texts.
@@ -59,6 +59,11 @@ fn model_of(
     for step in &mut standing.steps {
         step.name = text(&step.name);
         step.error = step.error.as_deref().map(&text);
+    }
+    let mut source = source();
+    for file in source.files.iter_mut().chain(&mut source.outdated) {
+        let shown = |line: &str| if line.contains('\u{1b}') { text(line) } else { line.to_owned() };
+        file.text = file.text.lines().map(shown).collect::<Vec<_>>().join("\n");
     }
     for span in lines.lines.iter_mut().flat_map(|line| &mut line.2) {
         span.1 = if span.1.contains('\u{1b}') { text(&span.1) } else { span.1.clone() };
@@ -88,6 +93,7 @@ fn model_of(
             Some(Question::About(_)) => Answer::About(Box::new(about())),
             Some(Question::Step { .. }) => Answer::Step(Box::new(known())),
             Some(Question::Log { .. }) => Answer::Log(Box::new(lines.clone())),
+            Some(Question::Source(_)) => Answer::Source(Box::new(source.clone())),
             Some(Question::Schedule(_)) => Answer::Schedule(Box::new(upcoming())),
             _ => continue,
         };
@@ -175,7 +181,7 @@ const NARROW: (u16, u16) = (80, 24);
 const WIDE: (u16, u16) = (130, 18);
 
 /// The pictures: their names, how large they are, and the keys that lead there.
-const PICTURES: [(&str, (u16, u16), &[KeyCode]); 17] = [
+const PICTURES: [(&str, (u16, u16), &[KeyCode]); 19] = [
     ("overview", NARROW, &[]),
     ("overview-wide", WIDE, &[]),
     ("runs", NARROW, &[c('2')]),
@@ -189,6 +195,8 @@ const PICTURES: [(&str, (u16, u16), &[KeyCode]); 17] = [
     ("queues", NARROW, &[c('3')]),
     ("schedules", NARROW, &[c('4')]),
     ("schedule", NARROW, &[c('4'), ENTER]),
+    ("flow", NARROW, &[DOWN, c('d')]),
+    ("flow-wide", WIDE, &[DOWN, c('d'), KeyCode::Home]),
     ("help", NARROW, &[ENTER, c('?')]),
     ("dialog", NARROW, &[ENTER, c('x')]),
     ("form", NARROW, &[c('G'), c('s'), TAB, RIGHT, TAB, c('0'), ENTER]),
@@ -196,7 +204,8 @@ const PICTURES: [(&str, (u16, u16), &[KeyCode]); 17] = [
 ];
 
 /// Those that the documentation shows.
-const SHOWN: [&str; 7] = ["overview-wide", "run-wide", "graph", "time", "log", "queues", "form"];
+const SHOWN: [&str; 8] =
+    ["overview-wide", "run-wide", "graph", "time", "log", "queues", "form", "flow"];
 
 #[test]
 fn nobody_is_shown_a_code_that_is_typed() {

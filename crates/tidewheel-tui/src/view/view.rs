@@ -6,7 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::paper::{Hits, Paper};
-use super::{dialog, form, frame, help, overview, queues, run, runs, schedules, step};
+use super::{dialog, flow, form, frame, help, overview, queues, run, runs, schedules, step};
 use crate::model::{Model, Screen};
 use crate::theme::Theme;
 
@@ -30,6 +30,7 @@ pub fn view(model: &Model, theme: Theme, buffer: &mut Buffer) -> Hits {
         Screen::Queues => queues::draw(model, &mut paper, body),
         Screen::Schedules => schedules::draw_all(model, &mut paper, body),
         Screen::Schedule => schedules::draw_one(model, &mut paper, body),
+        Screen::Flow => flow::draw(model, &mut paper, body),
     }
     frame::bottom(model, &mut paper, area);
     if let Some(filled) = &model.form {
