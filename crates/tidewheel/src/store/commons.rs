@@ -19,6 +19,16 @@ pub trait Commons: Send {
     /// [`StoreError::Conflict`] when another one that lives says that it has more, or fewer.
     fn define(&mut self, limit: &str, units: u32) -> Result<(), StoreError>;
 
+    /// Takes note that this scheduler, which has no units of it, shares a limit no more: others may
+    /// define it as they like. Where this is not passed on, its last word counts as long as it lives.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be reached.
+    fn forget(&mut self, _limit: &str) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Takes note that this scheduler has so many units of a limit, and asks for so many more, which
     /// it gets all at once or not. What it had is given back as far as it has fewer now.
     ///

@@ -353,6 +353,7 @@ fn questions_are_answered_or_taken_back(outbox: &(dyn Outbox + Sync), opener: &O
 /// When the store does not conform.
 pub fn exercise_commons(make: impl Fn() -> Box<dyn Fn(&str) -> Box<dyn super::Store>>) {
     units_are_first_come_first_served_and_freed_by_death(&*make());
+    what_one_forgets_others_may_define(&*make());
     places_of_a_group_are_given_in_turn(&*make());
     who_is_in_the_line_of_a_group_is_never_refused(&*make());
 }
@@ -377,6 +378,21 @@ fn units_are_first_come_first_served_and_freed_by_death(shards: Shards<'_>) {
     assert_eq!(second.settle("gpu", 0, 1).unwrap(), Settled::Granted);
     drop((first, one));
     assert_eq!(second.settle("gpu", 1, 1).unwrap(), Settled::Granted, "the dead have nothing");
+}
+
+fn what_one_forgets_others_may_define(shards: Shards<'_>) {
+    let (mut one, mut other) = (shards("one"), shards("other"));
+    one.take_tenure().unwrap();
+    other.take_tenure().unwrap();
+    let (mut first, mut second) = (one.commons().unwrap(), other.commons().unwrap());
+    first.define("gpu", 2).unwrap();
+    first.define("disk", 2).unwrap();
+    first.forget("gpu").unwrap();
+    first.forget("nothing").unwrap();
+    second.define("gpu", 3).unwrap();
+    assert_eq!(second.settle("gpu", 0, 3).unwrap(), Settled::Granted);
+    let refused = second.define("disk", 3).unwrap_err();
+    assert!(matches!(refused, StoreError::Conflict { .. }), "{refused}");
 }
 
 type Shards<'a> = &'a dyn Fn(&str) -> Box<dyn super::Store>;

@@ -135,6 +135,11 @@ impl Commons for SqliteCommons {
         }
     }
 
+    fn forget(&mut self, limit: &str) -> Result<(), StoreError> {
+        let claims = self.claims()?;
+        claims.forget(&pool_of(limit)).map_err(|error| claims.failed(error))
+    }
+
     fn place(&mut self, run: RunId, group: &RunGroup) -> Result<Placement, StoreError> {
         let claims = self.claims()?;
         claims.place(run, group).map_err(|error| claims.failed(error))
@@ -228,6 +233,12 @@ impl Claims {
             }
             Ok(None)
         })
+    }
+
+    fn forget(&self, limit: &str) -> rusqlite::Result<()> {
+        let sql = "DELETE FROM claims
+            WHERE pool = ?1 AND shard = (SELECT id FROM shards WHERE name = ?2)";
+        self.connection.prepare_cached(sql)?.execute(params![limit, self.shard]).map(drop)
     }
 
     fn settle(&self, limit: &str, asks: (u32, u32)) -> rusqlite::Result<Settled> {
