@@ -13,7 +13,7 @@ use tidewheel_core::id::{RunId, TaskKey};
 use tidewheel_core::input::{Command, Outcome, Rejection, ShutdownMode};
 use tidewheel_core::policy::Priority;
 use tidewheel_core::schedule::{Anchor, ScheduleSpec, Trigger};
-use tidewheel_core::spec::{Definition, LimitSpec, QueueSpec};
+use tidewheel_core::spec::{LimitSpec, QueueSpec};
 use tidewheel_core::statistics::Overview;
 use tidewheel_core::time::Timestamp;
 
@@ -358,7 +358,7 @@ impl Tidewheel {
     /// When the settings make no sense, a limit that is to be shared has other units elsewhere or
     /// there is nobody to share it with, or the wheel has ended.
     pub fn define_limit(&self, name: &str, spec: LimitSpec) -> Result<(), Rejection> {
-        self.shared.announce_limit(name, &spec)?;
+        let _announced = self.shared.announce_limit(name, &spec)?;
         self.ask(Command::DefineLimit { name: Arc::from(name), spec })
     }
 
@@ -369,9 +369,11 @@ impl Tidewheel {
     ///
     /// As [`Self::define_limit`].
     pub async fn announce_limit(&self, name: &str, spec: LimitSpec) -> Result<(), Rejection> {
-        let definition = Definition::Limit { name: Arc::from(name), spec: spec.clone() };
-        self.shared.announce(vec![definition]).await?;
-        self.shared.command(Until::Later, Command::DefineLimit { name: Arc::from(name), spec })?;
+        let name: Arc<str> = Arc::from(name);
+        let (told, units) = (Arc::clone(&name), spec.clone());
+        let tell = move |shared: &_| Shared::announce_limit(shared, &told, &units);
+        let _announced = self.shared.announce(tell).await?;
+        self.shared.command(Until::Later, Command::DefineLimit { name, spec })?;
         self.stored().await
     }
 

@@ -2,6 +2,7 @@
 #![cfg(feature = "sqlite")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+use std::future::{Ready, ready};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,7 +11,7 @@ use std::time::Duration;
 use tidewheel::run::{Busy, RunGroup};
 use tidewheel::schedule::Firing;
 use tidewheel::store::sqlite::{DataFolder, Durability, Options};
-use tidewheel::{Graph, GraphError, LimitSpec, Rejection, Tidewheel};
+use tidewheel::{Graph, GraphError, LimitSpec, Rejection, Run, RunBuilder, Task, Tidewheel};
 use tokio::sync::Notify;
 
 struct Scratch(PathBuf);
@@ -231,4 +232,105 @@ async fn a_limit_that_is_awaited_is_told_of_without_keeping_the_runtime_waiting(
     let other = Tidewheel::builder().store(folder.shard("b").unwrap()).start();
     let refused = other.announce_limit("db", LimitSpec::SharedUnits(3)).await.unwrap_err();
     assert!(refused.to_string().contains("has 2 in"), "{refused}");
+}
+
+/// A run of one task with a limit that it brings along.
+fn bringing(
+    wheel: &Tidewheel,
+    units: u32,
+    need: u32,
+) -> RunBuilder<impl Fn(Task) -> Ready<()> + use<>> {
+    let run = wheel.run(Graph::numbered(1, []).unwrap(), |_| ready(()));
+    run.with_limit("db", LimitSpec::SharedUnits(units)).units("db", need)
+}
+
+/// A run that has two of two shared units until it is let go on, and then needs them again.
+fn under_way(wheel: &Tidewheel) -> (Run, Arc<Notify>) {
+    let gate = Arc::new(Notify::new());
+    let opened = gate.clone();
+    let code = move |task: Task| {
+        let opened = opened.clone();
+        async move {
+            if task.index() == 0 {
+                opened.notified().await;
+            }
+        }
+    };
+    let run = wheel.run(Graph::numbered(2, [(0, 1)]).unwrap(), code).units("db", 2);
+    (run.with_limit("db", LimitSpec::SharedUnits(2)).start().unwrap(), gate)
+}
+
+/// A wheel can define a limit once no other says something else.
+async fn defined_by_another(folder: &DataFolder, units: u32) {
+    let other = Tidewheel::builder().store(folder.shard("other").unwrap()).start();
+    while let Err(refused) = other.define_limit("db", LimitSpec::SharedUnits(units)) {
+        assert!(refused.to_string().contains("but has"), "{refused}");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_contradicts_what_another_uses_tells_nobody_of_its_limits() {
+    let scratch = Scratch::new("shared-contradicted");
+    let folder = scratch.folder();
+    let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+    let (run, gate) = under_way(&wheel);
+    let other = Tidewheel::builder().store(folder.shard("b").unwrap()).start();
+    for units in [6, 1] {
+        let refused = bringing(&wheel, units, 1).start().unwrap_err();
+        assert!(matches!(refused, Rejection::Contradiction { .. }), "{refused:?}");
+        let refused = bringing(&wheel, units, 1).announce().await.unwrap_err();
+        assert!(matches!(refused, Rejection::Contradiction { .. }), "{refused:?}");
+        let named = bringing(&wheel, units, 1).once("nightly").announce().await.unwrap();
+        let refused = named.start().unwrap_err();
+        assert!(matches!(refused, Rejection::Contradiction { .. }), "{refused:?}");
+        // There are as many as there were.
+        other.define_limit("db", LimitSpec::SharedUnits(2)).unwrap();
+    }
+    let refused = wheel.define_limit("db", LimitSpec::SharedUnits(1)).unwrap_err();
+    assert!(matches!(refused, Rejection::NeverFits { .. }), "{refused:?}");
+    other.define_limit("db", LimitSpec::SharedUnits(2)).unwrap();
+    gate.notify_one();
+    assert!(run.report().await.unwrap().is_success());
+}
+
+#[tokio::test]
+async fn a_run_that_is_refused_leaves_no_limit_that_others_have_to_agree_with() {
+    let scratch = Scratch::new("shared-refused");
+    let folder = scratch.folder();
+    let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+    let refused = bringing(&wheel, 6, 7).start().unwrap_err();
+    assert!(matches!(refused, Rejection::NeverFits { .. }), "{refused:?}");
+    defined_by_another(&folder, 3).await;
+}
+
+#[tokio::test]
+async fn a_run_that_is_refused_leaves_a_limit_that_nothing_uses_as_others_know_it() {
+    let scratch = Scratch::new("shared-unused");
+    let folder = scratch.folder();
+    let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+    assert!(bringing(&wheel, 2, 1).await.unwrap().is_success());
+    let refused = bringing(&wheel, 6, 7).start().unwrap_err();
+    assert!(matches!(refused, Rejection::NeverFits { .. }), "{refused:?}");
+    defined_by_another(&folder, 2).await;
+}
+
+#[tokio::test]
+async fn limits_of_a_run_that_is_never_started_are_forgotten() {
+    let scratch = Scratch::new("shared-never");
+    let folder = scratch.folder();
+    let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+    drop(bringing(&wheel, 6, 1).announce().await.unwrap());
+    defined_by_another(&folder, 3).await;
+}
+
+#[tokio::test]
+async fn a_limit_that_is_shared_no_more_is_one_that_others_may_define() {
+    let scratch = Scratch::new("shared-no-more");
+    let folder = scratch.folder();
+    let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+    assert!(bringing(&wheel, 2, 1).await.unwrap().is_success());
+    let plain = wheel.run(Graph::numbered(1, []).unwrap(), |_| async {}).limit("db");
+    assert!(plain.with_limit("db", LimitSpec::Units(2)).await.unwrap().is_success());
+    defined_by_another(&folder, 3).await;
 }

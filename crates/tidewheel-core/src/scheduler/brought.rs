@@ -63,13 +63,24 @@ impl Scheduler {
         }
     }
 
+    /// Whether a limit can be defined for all. Asked before others are told of one that they share.
+    pub fn may_define_limit(&self, name: &Arc<str>, spec: &LimitSpec) -> Result<(), Rejection> {
+        check_limit(name, spec)?;
+        self.find_limit(name).map_or(Ok(()), |index| self.check_limit_change(index, spec))
+    }
+
+    /// Whether what a run of this name brings along can be defined, the same. The run may be refused all the same.
+    pub fn may_bring(&self, defines: &[Definition], of: &Arc<str>) -> Result<(), Rejection> {
+        self.missing(defines, of).map(drop)
+    }
+
     /// Defines what a run brings along, if the run can be accepted then; else nothing of it.
     pub(super) fn bring(
         &mut self,
         run: &RunSpec,
         decision: &mut Decision,
     ) -> Result<(), Rejection> {
-        let missing = self.missing(run)?;
+        let missing = self.missing(&run.defines, &run.options.name)?;
         if missing.is_empty() {
             return Ok(());
         }
@@ -88,14 +99,18 @@ impl Scheduler {
     }
 
     /// What a run brings along and that is not there as it says. The error is why it cannot be defined.
-    fn missing<'r>(&self, run: &'r RunSpec) -> Result<Vec<&'r Definition>, Rejection> {
+    fn missing<'d>(
+        &self,
+        defines: &'d [Definition],
+        of: &Arc<str>,
+    ) -> Result<Vec<&'d Definition>, Rejection> {
         let mut missing = Vec::new();
-        for definition in &run.defines {
+        for definition in defines {
             match definition {
                 Definition::Queue { name, spec } => check_queue(name, spec)?,
                 Definition::Limit { name, spec } => check_limit(name, spec)?,
             }
-            if self.is_there(definition, run)? {
+            if self.is_there(definition, of)? {
                 continue;
             }
             if let Definition::Limit { name, spec } = definition
@@ -173,7 +188,7 @@ impl Scheduler {
     }
 
     /// Whether a definition is there as it is said. The error is that another is, and is in use.
-    fn is_there(&self, definition: &Definition, run: &RunSpec) -> Result<bool, Rejection> {
+    fn is_there(&self, definition: &Definition, of: &Arc<str>) -> Result<bool, Rejection> {
         let (what, name, is_brought, user) = match definition {
             Definition::Queue { name, spec } => {
                 let Ok(index) = self.find_queue(name) else { return Ok(false) };
@@ -197,12 +212,7 @@ impl Scheduler {
             (true, Some(user)) => user,
             (true, None) => return Ok(false),
         };
-        Err(Rejection::Contradiction {
-            what,
-            name: name.clone(),
-            run: run.options.name.clone(),
-            by,
-        })
+        Err(Rejection::Contradiction { what, name: name.clone(), run: of.clone(), by })
     }
 
     /// Whether there is work, or will be, that needs a limit.

@@ -26,6 +26,15 @@ impl Scheduler {
         }
     }
 
+    /// Units of a limit that is shared, as it is defined here.
+    #[must_use]
+    pub fn shared_units(&self, name: &Arc<str>) -> Option<u32> {
+        match self.limits[self.shared_limit(name)? as usize].kind {
+            LimitKind::Units { max, .. } => Some(max),
+            _ => None,
+        }
+    }
+
     /// Shared limits come last, in an order that all who share them have in common: whoever has
     /// units of one and waits for the next cannot be waited for by somebody who has that one.
     pub(super) fn sort_needs(&self, needs: &mut [(u32, u32)]) {

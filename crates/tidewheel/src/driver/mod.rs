@@ -37,6 +37,7 @@ mod writing;
 
 pub(crate) use attempt::{BoxFuture, panic_text};
 pub(crate) use code::{Adopt, Ask, Code, ScheduleCode, ScheduleEntry, SingleEntry};
+pub(crate) use commons::{Announced, brings_shared};
 pub(crate) use effect::{End, Launch, Waiter};
 #[cfg(feature = "serde")]
 pub(crate) use held::Reader;

@@ -17,7 +17,7 @@ use tokio::sync::{Notify, mpsc};
 
 use super::books::{Books, Ticket};
 use super::code::{Adopt, Entry, ScheduleCode, ScheduleEntry, SingleEntry};
-use super::commons::SharedCommons;
+use super::commons::{Mail, SharedCommons};
 use super::effect::{Effect, End, Launch, Single, SingleCode};
 use super::engine::{Engine, ScheduleRef};
 use super::entries::Entries;
@@ -77,8 +77,10 @@ pub(crate) struct State {
     pub(super) inbox: Option<Box<dyn CommandSource>>,
     /// The way to what is shared with other processes.
     pub(super) commons: Option<SharedCommons>,
-    /// Actions for whoever looks after it.
-    pub(super) commons_mail: Option<mpsc::UnboundedSender<Action>>,
+    /// For whoever looks after it.
+    pub(super) commons_mail: Option<mpsc::UnboundedSender<Mail>>,
+    /// Limits that are shared, with the units that others were last told of.
+    pub(super) limits_told: BTreeMap<Arc<str>, u32>,
     /// What opening the engine left to be done, until the wheel begins to turn.
     opening: Vec<Action>,
     /// The actions of the newest turn; kept for its buffer.
@@ -139,6 +141,7 @@ impl State {
             inbox,
             commons,
             commons_mail: None,
+            limits_told: BTreeMap::new(),
             actions: Vec::new(),
             spare: VecDeque::new(),
             exchanges: 0,
@@ -412,7 +415,7 @@ impl State {
                 // Under the lock, so that they arrive in the order in which they were decided.
                 if let Some(mail) = &self.commons_mail {
                     // Whoever looks after it is gone only when the wheel is.
-                    let _ = mail.send(action);
+                    let _ = mail.send(Mail::Action(action));
                 }
             }
             Action::ShutDownCompleted => {

@@ -25,7 +25,7 @@ use tidewheel_core::time::Now;
 use super::cell::About;
 use super::{Run, RunCell, RunReport, Task};
 use crate::driver::span::WorkSpan;
-use crate::driver::{End, Launch, Shared, State, Until, run_worker};
+use crate::driver::{Announced, End, Launch, Shared, State, Until, brings_shared, run_worker};
 use crate::error::RunError;
 use crate::options::{Grouping, Said, TaskOptions, durable_option_methods, option_methods};
 use crate::output::{TaskOutput, Value};
@@ -85,7 +85,7 @@ pub struct RunBuilder<F> {
     values: Vec<(String, Value)>,
     defines: Vec<Definition>,
     /// Others know of the limits it brings.
-    is_announced: bool,
+    announced: Option<Announced>,
 }
 
 type Configure = Box<dyn Fn(u32, &str) -> TaskOptions + Send>;
@@ -109,7 +109,7 @@ impl<F> RunBuilder<F> {
             already_done: Vec::new(),
             values: Vec::new(),
             defines: Vec::new(),
-            is_announced: false,
+            announced: None,
         }
     }
 
@@ -350,10 +350,12 @@ where
     ///
     /// When a limit has other units elsewhere, there is nobody to share it with, or they cannot be told.
     pub async fn announce(mut self) -> Result<Self, Rejection> {
-        if !self.is_announced {
-            self.shared.announce(self.defines.clone()).await?;
+        if self.announced.is_none() && brings_shared(&self.defines) {
+            let (defines, name) = (self.defines.clone(), Arc::clone(&self.run.name));
+            let is_named = self.said.once.is_some();
+            let tell = move |shared: &_| Shared::announce_limits(shared, &defines, &name, is_named);
+            self.announced = Some(self.shared.announce(tell).await?);
         }
-        self.is_announced = true;
         Ok(self)
     }
 
@@ -382,9 +384,14 @@ where
     ) -> Result<Run, Rejection> {
         let (spec, about) = self.spec()?;
         self.shared.check_group(spec.options.group.as_ref())?;
-        if !self.is_announced {
-            self.shared.announce_limits(&spec.defines)?;
-        }
+        // Until it is decided about the run.
+        let _announced = match self.announced {
+            Some(announced) => announced,
+            None => {
+                let is_named = self.said.once.is_some();
+                self.shared.announce_limits(&spec.defines, &about.name, is_named)?
+            }
+        };
         let (shared, spec, mut values) = (self.shared, Arc::new(spec), self.values);
         let id = Cell::new(RunId::default());
         let span = span(&about.name);
