@@ -219,7 +219,7 @@ impl Run {
         if self.sets.len() > FEW {
             return self.numbers.sets.get(&alike).copied();
         }
-        let found = self.sets.iter().position(|set| !set.is_retired && set.treats() == alike);
+        let found = self.sets.iter().position(|set| !set.is_retired && set.treatment() == alike);
         found.map(|number| number as u32)
     }
 
@@ -246,11 +246,11 @@ impl Run {
             return;
         }
         if !self.numbers.sets.is_empty() {
-            self.numbers.sets.insert(self.sets[number as usize].treats(), number);
+            self.numbers.sets.insert(self.sets[number as usize].treatment(), number);
             return;
         }
         let all = self.sets.iter().zip(0..).filter(|(set, _)| !set.is_retired);
-        self.numbers.sets = all.map(|(set, number)| (set.treats(), number)).collect();
+        self.numbers.sets = all.map(|(set, number)| (set.treatment(), number)).collect();
     }
 
     pub fn graph(&self) -> &Graph {

@@ -351,7 +351,7 @@ impl Builder {
         let shared = Shared::new(settings, state);
         let default_queue = (Arc::from(DEFAULT_QUEUE), self.default_queue);
         // One that is stored may be of an earlier start, which said something else.
-        let stored = shared.lock().engine.scheduler().queue_spec(DEFAULT_QUEUE).cloned();
+        let stored = shared.lock().engine.scheduler().queue_spec(&default_queue.0).cloned();
         if stored.as_ref() != Some(&default_queue.1) {
             self.queues.insert(0, default_queue);
         }

@@ -136,7 +136,7 @@ impl ReadySet {
     }
 
     /// How its tasks are treated: class, priority and party.
-    pub fn treats(&self) -> (u32, u8, u32) {
+    pub fn treatment(&self) -> (u32, u8, u32) {
         (self.class, self.priority, self.party)
     }
 

@@ -258,3 +258,37 @@ fn check_limit(name: &Arc<str>, spec: &LimitSpec) -> Result<(), Rejection> {
     };
     Err(Rejection::Invalid(format!("limit `{name}` {what}; give it at least one").into()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::Config;
+
+    #[test]
+    fn what_was_refused_or_lost_is_not_taken_over() {
+        let (slow, quick) = (Arc::<str>::from("slow"), Arc::<str>::from("quick"));
+        let (db, disk) = (Arc::<str>::from("db"), Arc::<str>::from("disk"));
+        let queue = |slots| QueueSpec { slots: Some(slots), ..QueueSpec::default() };
+        let mut decision = Decision::volatile();
+        let mut before = Scheduler::new(Config::default());
+        let mut stored = Scheduler::new(Config::default());
+        for (name, own, kept) in [(&slow, 2, 1), (&quick, 2, 2)] {
+            before.define_own_queue(name.clone(), queue(own), &mut decision).unwrap();
+            stored.define_queue(name.clone(), queue(kept), &mut decision).unwrap();
+        }
+        for (name, own, kept) in [(&db, 2, 1), (&disk, 2, 2)] {
+            let units = LimitSpec::Units;
+            before.define_own_limit(name.clone(), &units(own), &mut decision).unwrap();
+            stored.define_limit(name.clone(), &units(kept), &mut decision).unwrap();
+        }
+        stored.take_over_own(&before);
+        let is_brought = |name| {
+            let of_queue = stored.find_queue(name).map(|it| stored.queues[it as usize].is_brought);
+            of_queue.or_else(|_| {
+                stored.find_limit(name).map(|it| stored.limits[it as usize].is_brought)
+            })
+        };
+        assert_eq!([&slow, &db].map(is_brought), [Ok(true), Ok(true)], "a run brought these");
+        assert_eq!([&quick, &disk].map(is_brought), [Ok(false), Ok(false)]);
+    }
+}

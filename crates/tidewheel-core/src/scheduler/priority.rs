@@ -230,7 +230,7 @@ impl Scheduler {
         let (ranks, mut made) = (run.ranks(), BTreeSet::new());
         let mut left = Vec::new();
         for &number in touched {
-            let (class, priority, party) = run.sets[number as usize].treats();
+            let (class, priority, party) = run.sets[number as usize].treatment();
             let empty = run.make_set(class, priority, party, ranks);
             let set = &mut run.sets[number as usize];
             if set.listed {

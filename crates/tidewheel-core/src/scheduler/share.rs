@@ -11,7 +11,7 @@ use crate::limit::{LimitKind, Share};
 use crate::time::Moment;
 
 impl Scheduler {
-    /// Knows whether a limit is shared, and has all who need it take it in its place among the others.
+    /// Knows whether a limit is shared.
     pub(super) fn list_shared(&mut self, index: u32) {
         let is_shared = self.limits[index as usize].share.is_some();
         if is_shared == self.shared.contains(&index) {
@@ -19,6 +19,11 @@ impl Scheduler {
         }
         self.shared.retain(|it| *it != index);
         self.shared.extend(is_shared.then_some(index));
+        self.sort_all_needs();
+    }
+
+    /// Has everybody take limits in their order, where it is another by now.
+    fn sort_all_needs(&mut self) {
         for ((queue, mut needs), class) in std::mem::take(&mut self.class_of) {
             self.sort_needs(&mut needs);
             self.classes[class as usize].needs.clone_from(&needs);

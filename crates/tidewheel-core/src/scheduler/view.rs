@@ -47,9 +47,9 @@ impl Scheduler {
 
     /// What a queue is like, if there is one of that name.
     #[must_use]
-    pub fn queue_spec(&self, name: &str) -> Option<&QueueSpec> {
-        let queue = self.queues.iter().find(|queue| &*queue.name == name)?;
-        Some(&queue.spec)
+    pub fn queue_spec(&self, name: &Arc<str>) -> Option<&QueueSpec> {
+        let index = self.find_queue(name).ok()?;
+        Some(&self.queues[index as usize].spec)
     }
 
     /// A task as it stands.
