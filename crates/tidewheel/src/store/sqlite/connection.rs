@@ -175,8 +175,11 @@ pub(super) fn be_patient(connection: &mut Connection, patient: bool) -> rusqlite
 
 /// Waits for others for as long as one of their transactions takes.
 fn linger(tries: i32) -> bool {
-    thread::sleep(Duration::from_millis(1));
-    tries < 2
+    let goes_on = tries < 2;
+    if goes_on {
+        thread::sleep(Duration::from_millis(1));
+    }
+    goes_on
 }
 
 /// Waits for other processes, patiently: in small steps, for a minute in all.
