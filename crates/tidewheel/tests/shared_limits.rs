@@ -234,6 +234,14 @@ async fn a_limit_that_is_awaited_is_told_of_without_keeping_the_runtime_waiting(
     assert!(refused.to_string().contains("has 2 in"), "{refused}");
 }
 
+/// A folder, and a wheel on it that knows no limit.
+fn ground(name: &str) -> (Scratch, DataFolder, Tidewheel) {
+    let scratch = Scratch::new(name);
+    let folder = scratch.folder();
+    let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+    (scratch, folder, wheel)
+}
+
 /// A run of one task with a limit that it brings along.
 fn bringing(
     wheel: &Tidewheel,
@@ -271,9 +279,7 @@ async fn defined_by_another(folder: &DataFolder, units: u32) {
 
 #[tokio::test]
 async fn a_run_that_contradicts_what_another_uses_tells_nobody_of_its_limits() {
-    let scratch = Scratch::new("shared-contradicted");
-    let folder = scratch.folder();
-    let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+    let (_scratch, folder, wheel) = ground("shared-contradicted");
     let (run, gate) = under_way(&wheel);
     let other = Tidewheel::builder().store(folder.shard("b").unwrap()).start();
     for units in [6, 1] {
@@ -296,9 +302,7 @@ async fn a_run_that_contradicts_what_another_uses_tells_nobody_of_its_limits() {
 
 #[tokio::test]
 async fn a_run_that_is_refused_leaves_no_limit_that_others_have_to_agree_with() {
-    let scratch = Scratch::new("shared-refused");
-    let folder = scratch.folder();
-    let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+    let (_scratch, folder, wheel) = ground("shared-refused");
     let refused = bringing(&wheel, 6, 7).start().unwrap_err();
     assert!(matches!(refused, Rejection::NeverFits { .. }), "{refused:?}");
     defined_by_another(&folder, 3).await;
@@ -306,9 +310,7 @@ async fn a_run_that_is_refused_leaves_no_limit_that_others_have_to_agree_with() 
 
 #[tokio::test]
 async fn a_run_that_is_refused_leaves_a_limit_that_nothing_uses_as_others_know_it() {
-    let scratch = Scratch::new("shared-unused");
-    let folder = scratch.folder();
-    let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+    let (_scratch, folder, wheel) = ground("shared-unused");
     assert!(bringing(&wheel, 2, 1).await.unwrap().is_success());
     let refused = bringing(&wheel, 6, 7).start().unwrap_err();
     assert!(matches!(refused, Rejection::NeverFits { .. }), "{refused:?}");
@@ -317,18 +319,14 @@ async fn a_run_that_is_refused_leaves_a_limit_that_nothing_uses_as_others_know_i
 
 #[tokio::test]
 async fn limits_of_a_run_that_is_never_started_are_forgotten() {
-    let scratch = Scratch::new("shared-never");
-    let folder = scratch.folder();
-    let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+    let (_scratch, folder, wheel) = ground("shared-never");
     drop(bringing(&wheel, 6, 1).announce().await.unwrap());
     defined_by_another(&folder, 3).await;
 }
 
 #[tokio::test]
 async fn a_limit_that_is_shared_no_more_is_one_that_others_may_define() {
-    let scratch = Scratch::new("shared-no-more");
-    let folder = scratch.folder();
-    let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
+    let (_scratch, folder, wheel) = ground("shared-no-more");
     assert!(bringing(&wheel, 2, 1).await.unwrap().is_success());
     let plain = wheel.run(Graph::numbered(1, []).unwrap(), |_| async {}).limit("db");
     assert!(plain.with_limit("db", LimitSpec::Units(2)).await.unwrap().is_success());
