@@ -17,9 +17,6 @@ pub(crate) mod language;
 mod past;
 
 #[cfg(test)]
-#[path = "../../tidewheel-core/tests/skipped/mod.rs"]
-mod skipped;
-#[cfg(test)]
 mod tests;
 
 pub use tidewheel::store::Answer;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::Query;
-use crate::skipped::skipped;
+use tidewheel_testing::skipped;
 
 /// Cases there are at least; fewer would mean that they are not read.
 const CASES_MIN: usize = 900;

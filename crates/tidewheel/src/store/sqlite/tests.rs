@@ -1,6 +1,6 @@
 //! Faults of the disk and the database, as a store meets them.
 //!
-//! They are made from inside; faults that need another process are in `tests/sqlite_processes.rs`.
+//! They are made from inside; faults that need another process are in `tests/it/sqlite_processes.rs`.
 
 use std::error::Error as _;
 use std::path::PathBuf;

@@ -1,0 +1,90 @@
+//! `tidewheel publish` to registries that nobody here wrote, and their own clients that use what is there then.
+//!
+//! `./test` installs the registries, or says what cannot be had. What happens when they are in trouble is tested with the
+//! registry for tests.
+#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
+
+use std::process::Command;
+
+use crate::peers::Peer;
+use crate::publishing::{Scene, told};
+use crate::registry::Protocol;
+use crate::samples;
+use crate::tools::{Scratch, succeed};
+use serde_json::{Value as Json, json};
+
+/// Publishes everything, and then nothing, and takes none of it for somebody else's.
+#[track_caller]
+fn publish_twice(publish: impl Fn() -> Command, packages: &Json) {
+    let (code, report) = told(&publish().output().unwrap());
+    assert_eq!((code, &report["published"]), (0, packages), "{report:#}");
+    let (code, report) = told(&publish().output().unwrap());
+    assert_eq!((code, &report["published"]), (0, &json!([])), "{report:#}");
+    assert_eq!(&report["done"], packages, "{report:#}");
+}
+
+#[test]
+#[ignore = "needs verdaccio, of npm: ./test"]
+fn packages_go_to_verdaccio_and_npm_installs_them() {
+    let scratch = Scratch::new("publish-verdaccio");
+    let (peer, scene) = (Peer::verdaccio(&scratch), Scene::new("verdaccio", Protocol::Npm));
+    let port = peer.port;
+    let settings =
+        format!("registry={}/\n//127.0.0.1:{port}/:_authToken=${{NPM_TOKEN}}\n", peer.url());
+    scene.file(".npmrc", &settings);
+    scene.file("package.json", r#"{ "private": true, "workspaces": ["*"] }"#);
+    scene.file("a/package.json", r#"{ "name": "a", "version": "1.0.0" }"#);
+    scene.file("a/index.js", "module.exports = 1;\n");
+    let needs =
+        r#""dependencies": { "a": "workspace:^" }, "publishConfig": { "access": "public" }"#;
+    scene.file("b/package.json", &format!(r#"{{ "name": "@us/b", "version": "1.0.0", {needs} }}"#));
+    scene.commit();
+    let publish = || {
+        let mut command = scene.publish(&[]);
+        command.env("NPM_TOKEN", &peer.token);
+        command
+    };
+    publish_twice(publish, &json!(["npm:a", "npm:@us/b"]));
+    samples::npm_settings(&scratch, port, &peer.token);
+    scratch.file("user/package.json", r#"{ "name": "user", "version": "0.0.0" }"#);
+    succeed(scratch.command("npm", "user").args(["install", "@us/b"]));
+    assert!(scratch.path("user/node_modules/a/index.js").exists());
+}
+
+#[test]
+#[ignore = "needs pypiserver, of PyPI: ./test"]
+fn distributions_go_to_pypiserver_and_pip_installs_them() {
+    let scratch = Scratch::new("publish-pypiserver");
+    let (peer, scene) = (Peer::pypiserver(&scratch), Scene::python("pypiserver"));
+    let index = format!("{}/simple/", peer.url());
+    let publish = || {
+        let mut command = scene.publish(&[]);
+        command
+            .env("UV_PUBLISH_URL", format!("{}/", peer.url()))
+            .env("UV_PUBLISH_CHECK_URL", &index)
+            .env_remove("UV_PUBLISH_TOKEN")
+            .env("UV_PUBLISH_USERNAME", "tester")
+            .env("UV_PUBLISH_PASSWORD", &peer.token);
+        command
+    };
+    publish_twice(publish, &json!(["python:our-a", "python:our-b"]));
+    succeed(&mut samples::pip(&scratch, &index, "installed", "our-b"));
+    assert!(scratch.path("installed/our_a.py").exists());
+}
+
+#[test]
+#[ignore = "needs kellnr, which takes long to build: ./test release"]
+fn crates_go_to_kellnr_and_are_found_there() {
+    let scratch = Scratch::new("publish-kellnr");
+    let (peer, scene) = (Peer::kellnr(&scratch), Scene::chain("kellnr"));
+    let index = format!("sparse+{}/api/v1/crates/", peer.url());
+    scene.file(".cargo/config.toml", &format!("[registries.ours]\nindex = \"{index}\"\n"));
+    scene.commit();
+    let publish = || {
+        let mut command = scene.publish(&[]);
+        command.env("CARGO_REGISTRIES_OURS_TOKEN", &peer.token);
+        command
+    };
+    publish_twice(publish, &json!(["cargo:a", "cargo:b", "cargo:c"]));
+    assert!(scene.registry.requests().is_empty(), "the registry for tests was not meant");
+}

@@ -1,0 +1,7 @@
+//! Tests of `tidewheel-flow`, in one program: each is linked once.
+
+mod bench;
+mod called_flows;
+mod failure_words;
+mod host;
+mod scenarios;

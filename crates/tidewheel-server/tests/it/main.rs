@@ -1,0 +1,19 @@
+//! Tests of `tidewheel-server`, in one program: each is linked once.
+
+mod browsers;
+mod contract;
+mod follow;
+mod hooks;
+mod hostile;
+mod house;
+mod log_module;
+mod page;
+mod pages;
+mod permissions;
+mod reach;
+mod reading;
+mod remote;
+mod scene;
+mod sockets;
+mod tls;
+mod tools;

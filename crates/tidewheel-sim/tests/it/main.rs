@@ -1,0 +1,15 @@
+//! Tests of `tidewheel-sim`, in one program: each is linked once.
+
+#[path = "../../../tidewheel-flow/tests/it/bench/mod.rs"]
+mod bench;
+mod common;
+mod final_state;
+mod group_model;
+mod neighbours;
+mod order;
+mod scenarios;
+mod seeds;
+mod slow_flows;
+mod tidy;
+mod truth_table;
+mod turnstile;

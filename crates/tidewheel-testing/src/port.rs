@@ -1,0 +1,47 @@
+//! [`ClosedPort`]: a port on which nothing listens, for as long as the test needs it.
+
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::os::fd::OwnedFd;
+
+use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
+
+/// A loopback port that is bound but does not listen: connections are refused, and no other process can take it.
+#[derive(Debug)]
+pub struct ClosedPort {
+    // Keeps the port bound.
+    _socket: OwnedFd,
+    address: SocketAddr,
+}
+
+impl ClosedPort {
+    /// Binds a free port.
+    #[expect(clippy::new_without_default, reason = "it takes a port of the machine")]
+    pub fn new() -> Self {
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = SocketAddr::try_from(getsockname(&socket).unwrap()).unwrap();
+        Self { _socket: socket, address }
+    }
+
+    /// Returns the address that refuses connections.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+    use std::net::{TcpListener, TcpStream};
+
+    use super::ClosedPort;
+
+    #[test]
+    fn closed_port_refuses_connections_and_stays_taken() {
+        let port = ClosedPort::new();
+        let error = TcpStream::connect(port.address()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+        let error = TcpListener::bind(port.address()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::AddrInUse);
+    }
+}

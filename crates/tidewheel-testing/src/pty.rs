@@ -1,0 +1,164 @@
+//! [`Pty`]: a pseudoterminal whose master side belongs to the test.
+//!
+//! It reads bytes, not screens; tests of screens use tmux.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::ioctl_fionread;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{
+    LocalModes, OptionalActions, OutputModes, Termios, Winsize, tcgetattr, tcsetattr, tcsetwinsize,
+};
+
+use crate::wait::patience;
+
+/// What the kernel keeps at hand for whoever reads from a terminal; what is more waits behind it.
+const AT_HAND: u64 = 4095;
+
+/// A terminal.
+pub struct Pty {
+    other_side: File,
+    device: PathBuf,
+}
+
+impl Pty {
+    /// Opens a pseudoterminal of this size.
+    pub fn open(columns: u16, rows: u16) -> Self {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let other_side = openpt(flags).unwrap();
+        grantpt(&other_side).unwrap();
+        unlockpt(&other_side).unwrap();
+        let name = ptsname(&other_side, Vec::new()).unwrap().into_bytes();
+        let device = PathBuf::from(std::ffi::OsString::from_vec(name));
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&other_side, size).unwrap();
+        Self { other_side: other_side.into(), device }
+    }
+
+    /// The side of programs.
+    pub fn device(&self, flags: OFlags) -> File {
+        let flags = flags | OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        open(&self.device, flags, Mode::empty()).unwrap().into()
+    }
+
+    /// Starts a program in a session of its own that has this terminal.
+    pub fn start(&self, command: &Command) -> Child {
+        let mut started = Command::new("setsid");
+        started.arg("--ctty").arg(command.get_program()).args(command.get_args()).env_clear();
+        for (name, value) in command.get_envs() {
+            started.env(name, value.unwrap_or_default());
+        }
+        if let Some(folder) = command.get_current_dir() {
+            started.current_dir(folder);
+        }
+        let side = || self.device(OFlags::empty());
+        started.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap()
+    }
+
+    /// Writes until nothing more is taken; says how much that was.
+    pub fn fill(&self) -> usize {
+        let mut device = self.device(OFlags::NONBLOCK);
+        let before = tcgetattr(&device).unwrap();
+        let mut plain = before.clone();
+        plain.output_modes.remove(OutputModes::OPOST);
+        tcsetattr(&device, OptionalActions::Now, &plain).unwrap();
+        let mut filled = 0;
+        loop {
+            // What was read at hand by then makes room once more, and then no more.
+            let is_at_hand = ioctl_fionread(&self.other_side).unwrap() >= AT_HAND;
+            loop {
+                match device.write(&[b'x'; 512]) {
+                    Ok(count) => filled += count,
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            if is_at_hand {
+                break;
+            }
+        }
+        tcsetattr(&device, OptionalActions::Now, &before).unwrap();
+        filled
+    }
+
+    /// Whether as much is there to be read as is ever at hand.
+    pub fn is_full(&self) -> bool {
+        ioctl_fionread(&self.other_side).unwrap() >= AT_HAND
+    }
+
+    /// Writes keys to it.
+    pub fn press(&self, keys: &str) {
+        (&self.other_side).write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Returns its settings.
+    pub fn settings(&self) -> Termios {
+        tcgetattr(self.device(OFlags::empty())).unwrap()
+    }
+
+    /// Whether single keys are read from it.
+    pub fn has_keys(&self) -> bool {
+        !self.settings().local_modes.contains(LocalModes::ICANON)
+    }
+
+    /// Reads what is there now, and waits for it if that is nothing; nothing: no more will come.
+    pub fn read(&self) -> Vec<u8> {
+        let mut bytes = vec![0; 1 << 16];
+        let patience =
+            Timespec { tv_sec: i64::try_from(patience().as_secs()).unwrap(), tv_nsec: 0 };
+        let mut watched = [PollFd::new(&self.other_side, PollFlags::IN)];
+        assert_eq!(poll(&mut watched, Some(&patience)).unwrap(), 1, "something is written");
+        // It is an error where no program has it any more.
+        let count = (&self.other_side).read(&mut bytes).unwrap_or_default();
+        bytes.truncate(count);
+        bytes
+    }
+
+    /// Reads no more than so many bytes of what is there now; says how many that were.
+    pub fn read_little(&self, most: usize) -> usize {
+        let mut watched = [PollFd::new(&self.other_side, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        match poll(&mut watched, Some(&now)).unwrap() {
+            0 => 0,
+            _ => (&self.other_side).read(&mut vec![0; most]).unwrap(),
+        }
+    }
+
+    /// Reads until something was written; says all that was.
+    pub fn read_until(&self, words: &str) -> String {
+        let start = Instant::now();
+        let mut all = Vec::new();
+        loop {
+            let text = String::from_utf8_lossy(&all).into_owned();
+            if text.contains(words) {
+                return text;
+            }
+            assert!(start.elapsed() < patience(), "`{words}` is not in {text:?}");
+            all.extend(self.read());
+        }
+    }
+
+    /// Reads all that is left, of a terminal that no program has any more.
+    pub fn rest(&self) -> String {
+        let mut all = Vec::new();
+        loop {
+            match self.read() {
+                bytes if bytes.is_empty() => return String::from_utf8_lossy(&all).into_owned(),
+                bytes => all.extend(bytes),
+            }
+        }
+    }
+}
+
+/// Whether two settings are the same.
+pub fn is_same(one: &Termios, other: &Termios) -> bool {
+    (one.input_modes, one.output_modes, one.local_modes, one.control_modes)
+        == (other.input_modes, other.output_modes, other.local_modes, other.control_modes)
+}

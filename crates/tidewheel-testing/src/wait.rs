@@ -1,0 +1,29 @@
+//! [`wait_until`]: the one place where a test polls.
+//!
+//! Waiting for a specific change (a channel, a file descriptor, a frame of a screen) is better where it is possible.
+
+use std::env;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The time that [`wait_until`] allows: far longer than anything takes on a busy machine, so only a hang reaches it.
+///
+/// `TIDEWHEEL_TEST_PATIENCE` sets another number of seconds, for a machine that is slower still.
+pub fn patience() -> Duration {
+    let seconds = env::var("TIDEWHEEL_TEST_PATIENCE").ok().and_then(|text| text.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(120))
+}
+
+/// Polls `condition` until it is true.
+///
+/// # Panics
+///
+/// Fails the test with `expected` if the condition is still false after [`patience`].
+#[track_caller]
+pub fn wait_until(expected: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < patience(), "timed out waiting until {expected}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests of `tidewheel-tui`, in one program: each is linked once.
+
+mod crash;
+mod crossterm;
