@@ -4,16 +4,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
 use tidewheel_core::row::Snapshot;
+use tidewheel_testing::bounded;
 
 use crate::store::{AttemptRecord, Memory, Pace, Store, StoreError};
 use crate::{Shutdown, Tidewheel};
-
-/// Long enough for anything that does not hang.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Panics with the lock in hand, as a broken invariant would.
 fn break_under_lock(wheel: &Tidewheel) {
@@ -39,15 +36,15 @@ async fn everybody_is_told(wheel: Tidewheel) {
     // What ends now finds it broken.
     drop(end);
     for waiter in waiting.into_iter().chain([running]) {
-        let told = tokio::time::timeout(PATIENCE, waiter).await.expect("it is told");
+        let told = bounded("it is told", waiter).await;
         let text = told.unwrap_err().to_string();
         assert!(text.contains("the scheduler broke an invariant"), "{text}");
     }
-    assert!(tokio::time::timeout(PATIENCE, run).await.expect("it is told").is_err());
+    assert!(bounded("it is told", run).await.is_err());
     // Nobody who asks afterwards hangs either.
     let _ = wheel.stats();
     assert!(wheel.submit_normal(async {}).await.is_err());
-    assert!(tokio::time::timeout(PATIENCE, wheel.shutdown(Shutdown::drain())).await.is_ok());
+    bounded("the wheel is shut down", wheel.shutdown(Shutdown::drain())).await;
 }
 
 #[tokio::test]
@@ -73,7 +70,7 @@ async fn workers_in_full_flight_see_that_it_is_broken() {
     let run = wheel.run(crate::Graph::numbered(1_000_000, []).unwrap(), |_| async {});
     let run = run.start().unwrap();
     break_under_lock(&wheel);
-    assert!(tokio::time::timeout(PATIENCE, run).await.expect("it is told").is_err());
+    assert!(bounded("it is told", run).await.is_err());
 }
 
 /// A store that panics when told to.
@@ -118,7 +115,7 @@ async fn a_store_that_panics_hangs_nobody() {
                 std::thread::spawn(move || wheel.pause())
             })
             .collect();
-        let told = tokio::time::timeout(PATIENCE, first).await.expect("it is told");
+        let told = bounded("it is told", first).await;
         assert!(told.is_err());
         for asking in asking {
             // Whoever had the store do it has the panic; nobody waits for ever.

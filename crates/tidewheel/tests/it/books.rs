@@ -6,16 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::common::disturbed::{Disturbed, Wrong};
-use crate::common::{Gate, Log, millis, seconds, settle, until};
+use crate::common::disturbed::{Disturbed, Steps, Wrong};
+use crate::common::{Gate, Log, builder, millis, seconds, settle, until};
 use tidewheel::engine::{Books, Engine, Errand};
-use tidewheel::store::{Memory, Pace, RunCommand, SentCommand};
+use tidewheel::store::{Memory, Pace, Reader, RunCommand, SentCommand};
 use tidewheel::{
     Cancel, Graph, LimitSpec, NewTask, QueueSpec, Rejection, RunError, Shutdown, TaskError,
     TaskState, Tidewheel, Timestamp,
 };
 use tidewheel_core::spec::Config;
 use tidewheel_core::time::{Moment, Now};
+use tidewheel_testing::bounded;
 
 const PACES: [Pace; 2] = [Pace::Brief, Pace::Slow];
 
@@ -76,7 +77,7 @@ async fn work_from_many_threads_reaches_a_store_that_takes_its_time() {
 async fn nothing_is_done_before_it_is_stored_and_much_is_stored_at_once() {
     let (store, log, gate) = (Disturbed::new(Pace::Slow), Log::default(), Gate::closed());
     let wheel = store.builder().start();
-    let commits = store.commits();
+    let commits = store.steps().commits;
     store.hold(true);
     let singles: Vec<_> = (0..64)
         .map(|_| {
@@ -87,13 +88,14 @@ async fn nothing_is_done_before_it_is_stored_and_much_is_stored_at_once() {
             })
         })
         .collect();
+    store.until("a commit waits", |steps| steps.is_held).await;
     settle().await;
     assert!(log.take().is_empty(), "nothing started before its acceptance was stored");
     assert_eq!(store.memory.unfinished(), 0);
     store.hold(false);
     singles[63].accepted().await.unwrap();
     // The first went alone, perhaps, and all others while it was on its way.
-    assert!(store.commits() - commits <= 2);
+    assert!(store.steps().commits - commits <= 2);
     gate.open();
     for single in singles {
         single.await.unwrap();
@@ -141,15 +143,17 @@ async fn a_command_from_within_a_trigger_does_not_wait_for_itself() {
         });
         let log = Log::default();
         let told = log.clone();
-        schedule
+        let schedule = schedule
             .run(move || {
                 let told = told.clone();
                 async move { told.add("fired") }
             })
             .unwrap();
-        while log.len() < 1 {
-            tokio::task::yield_now().await;
-        }
+        until(|| log.len() == 1).await;
+        // Both commands were followed, in their order.
+        wheel.submit_normal(async {}).await.unwrap();
+        let counters = schedule.counters().unwrap();
+        assert_eq!((counters.fired, counters.failed), (1, 0));
         wheel.shutdown(Shutdown::drain()).await;
     }
 }
@@ -158,24 +162,41 @@ async fn a_command_from_within_a_trigger_does_not_wait_for_itself() {
 async fn a_stop_that_is_stored_after_the_attempts_own_end_is_forgotten() {
     let store = Disturbed::new(Pace::Slow);
     let wheel = store.builder().start();
-    let gate = Gate::closed();
-    let first = wheel.submit_normal(gate.pass());
-    first.accepted().await.unwrap();
-    settle().await;
+    let (gate, log) = (Gate::closed(), Log::default());
+    let (pass, told) = (gate.clone(), log.clone());
+    let first = wheel.task_with(move |attempt| {
+        let (pass, told) = (pass.pass(), told.clone());
+        async move {
+            told.add("begun");
+            tokio::select! {
+                stop = attempt.stop() => told.add(format!("stopped: {}", stop.reason)),
+                () = pass => told.add("ended"),
+            }
+            Ok::<_, TaskError>(7)
+        }
+    });
+    let first = first.submit();
+    let run = first.accepted().await.unwrap();
+    until(|| log.len() == 1).await;
     store.hold(true);
     first.cancel(Cancel::after(seconds(60)));
+    store.until("the stop waits for the store", |steps| steps.is_held).await;
     gate.open();
-    settle().await;
+    until(|| log.len() == 2).await;
     store.hold(false);
-    // It ended well although it was told to stop: what it did counts.
-    first.await.unwrap();
+    // It ended well although it was to be stopped: its result counts.
+    assert_eq!(bounded("the attempt has ended", first).await.unwrap(), 7);
+    assert_eq!(log.take(), ["begun", "ended"]);
+    let ended = Reader::run(&store.memory, run).unwrap().unwrap().summary;
+    assert_eq!(ended.state, TaskState::Succeeded);
     wheel.submit_normal(async {}).await.unwrap();
+    wheel.check();
     wheel.shutdown(Shutdown::drain()).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_attempt_that_ends_itself_is_waited_for_when_its_time_is_over() {
-    let wheel = Tidewheel::builder().start();
+    let wheel = builder().start();
     let log = Log::default();
     let told = log.clone();
     let error = wheel
@@ -255,14 +276,14 @@ async fn a_command_of_another_process_outlasts_a_store_in_trouble() {
         let refused = wheel.pause_queue("default").unwrap_err();
         assert!(matches!(refused, Rejection::Unavailable(_)));
         let command = RunCommand::Cancel { grace: Duration::ZERO };
-        store.control.inbox.lock().unwrap().push(SentCommand { id: 5, run, command });
-        let looks = store.control.taken.load(Ordering::SeqCst);
-        until(|| store.control.taken.load(Ordering::SeqCst) >= looks + 2).await;
-        assert!(store.control.acknowledged.lock().unwrap().is_empty(), "it was not followed");
+        store.send(SentCommand { id: 5, run, command });
+        let looks = store.steps().looks;
+        store.until("commands are read twice", |steps| steps.looks >= looks + 2).await;
+        assert!(store.steps().acknowledged.is_empty(), "it was not followed");
         store.go(Wrong::Nothing);
-        let ended = tokio::time::timeout(seconds(20), task).await.expect("the command is lost");
+        let ended = bounded("the command is followed", task).await;
         assert!(matches!(ended, Err(TaskError::Cancelled(_))), "{ended:?}");
-        until(|| *store.control.acknowledged.lock().unwrap() == [5]).await;
+        store.until("the command is acknowledged", |steps| steps.acknowledged == [5]).await;
         wheel.shutdown(Shutdown::drain()).await;
     }
 }
@@ -291,7 +312,7 @@ async fn a_run_that_is_cancelled_while_the_store_is_in_trouble_is_cancelled_once
             settle().await;
             assert!(!run.is_ended(), "nothing can be stored");
             store.go(Wrong::Nothing);
-            let report = tokio::time::timeout(seconds(20), run.report()).await.unwrap().unwrap();
+            let report = bounded("the run ends", run.report()).await.unwrap();
             assert_eq!(report.succeeded().count(), 1);
             assert_eq!(
                 log.take(),
@@ -314,7 +335,7 @@ async fn a_run_that_is_cancelled_without_waiting_is_cancelled_even_if_that_is_lo
         run.stored().await.unwrap();
         store.go_for(1, wrong);
         assert!(run.cancel(Cancel::now()));
-        let report = tokio::time::timeout(seconds(20), run.report()).await.unwrap().unwrap();
+        let report = bounded("the run ends", run.report()).await.unwrap();
         assert_eq!(report.result(), tidewheel::run::RunResult::Cancelled);
     }
 }
@@ -354,7 +375,7 @@ async fn whatever_is_told_while_the_store_is_in_trouble_holds_once_there_is_room
             gate.open();
             store.go(Wrong::Nothing);
             let report = |run: tidewheel::Run| async move {
-                tokio::time::timeout(seconds(20), run.report()).await.unwrap().unwrap()
+                bounded("the run ends", run.report()).await.unwrap()
             };
             assert_eq!(report(removed).await.cancelled().count(), 1);
             assert_eq!(report(cancelled).await.cancelled().count(), 1);
@@ -393,7 +414,7 @@ async fn a_wheel_that_is_paused_while_the_store_is_in_trouble_is_paused() {
         wheel.pause();
         gate.open();
         store.go(Wrong::Nothing);
-        tokio::time::timeout(seconds(20), running).await.unwrap().unwrap();
+        bounded("the attempt's end is stored", running).await.unwrap();
         let waiting = wheel.submit_normal(async move { seen.add("ran") });
         waiting.accepted().await.unwrap();
         settle().await;
@@ -411,7 +432,7 @@ async fn a_store_that_takes_long_to_answer_is_told_of() {
     let wheel = wheel.without_waiting();
     store.hold(true);
     let task = wheel.submit_normal(async {});
-    while !store.is_asked() {
+    while !store.steps().is_held {
         // No time passes meanwhile.
         tokio::task::yield_now().await;
     }
@@ -436,12 +457,12 @@ async fn a_command_for_work_whose_end_is_not_stored_yet_waits_for_that() {
         store.hold(true);
         gate.open();
         let command = RunCommand::Cancel { grace: Duration::ZERO };
-        store.control.inbox.lock().unwrap().push(SentCommand { id: 5, run, command });
-        let looks = store.control.taken.load(Ordering::SeqCst);
-        until(|| store.control.taken.load(Ordering::SeqCst) >= looks + 3).await;
-        assert!(store.control.acknowledged.lock().unwrap().is_empty(), "its end is not stored");
+        store.send(SentCommand { id: 5, run, command });
+        let looks = store.steps().looks;
+        store.until("commands are read three times", |steps| steps.looks >= looks + 3).await;
+        assert!(store.steps().acknowledged.is_empty(), "its end is not stored");
         store.hold(false);
-        until(|| *store.control.acknowledged.lock().unwrap() == [5]).await;
+        store.until("the command is acknowledged", |steps| steps.acknowledged == [5]).await;
         wheel.shutdown(Shutdown::drain()).await;
     }
 }
@@ -512,13 +533,13 @@ async fn asking_without_waiting(pace: Pace) {
     }
     assert!(!stored.is_finished() && !awaited.is_finished());
     assert_eq!(log.len(), 0);
-    let before = store.commits();
+    let before = store.steps().commits;
     store.hold(false);
     stored.await.unwrap().unwrap();
     assert!(awaited.await.unwrap().unwrap().is_success());
     let report = run.await.unwrap();
     assert_eq!(report.succeeded().count(), 4);
-    assert!(store.commits() - before < 12, "what was asked in a row is stored together");
+    assert!(store.steps().commits - before < 12, "what was asked in a row is stored together");
     wheel.stored().await.unwrap();
 }
 
@@ -548,13 +569,15 @@ async fn commands_of_others_wait_for_the_store_without_the_runtime() {
     let run = run.start().unwrap();
     store.hold(true);
     let command = RunCommand::Pause;
-    store.control.inbox.lock().unwrap().push(SentCommand { id: 7, run: run.id(), command });
-    until(|| store.control.inbox.lock().unwrap().is_empty()).await;
-    // Time goes on, and with it whoever lets the store go on.
-    tokio::time::sleep(millis(20)).await;
-    assert!(store.control.acknowledged.lock().unwrap().is_empty());
+    let looks = store.steps().looks;
+    store.send(SentCommand { id: 7, run: run.id(), command });
+    // The only thread of the runtime is free meanwhile, or this would wait for ever.
+    let is_taken = |steps: &Steps| steps.is_held && steps.looks > looks;
+    store.until("the pause waits for the store", is_taken).await;
+    settle().await;
+    assert!(store.steps().acknowledged.is_empty());
     store.hold(false);
-    until(|| *store.control.acknowledged.lock().unwrap() == [7]).await;
+    store.until("the command is acknowledged", |steps| steps.acknowledged == [7]).await;
 }
 
 /// The thread of a store in trouble ends with the runtime, without a word.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::disturbed::{Disturbed, Wrong};
-use crate::common::{Gate, until};
+use crate::common::{Gate, builder, until};
 use tidewheel::engine::{AttemptEnd, Books, Engine, Errand, Verdict};
 use tidewheel::store::{AttemptRecord, Memory, Pace, Records, Store};
 use tidewheel::{Graph, Outcome, Priority, RunId, Shutdown, Tidewheel, Timestamp};
@@ -229,10 +229,10 @@ async fn a_record_survives_that_the_wheel_steps_down() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_attempt_that_is_cut_off_leaves_what_it_had_handed_over() {
     let store = Memory::new();
-    let wheel = Tidewheel::builder().store(store.clone()).start();
+    let wheel = builder().store(store.clone()).start();
     let task = wheel.task_with(|attempt| async move {
         attempt.record(AttemptRecord { code: Some(3), ..AttemptRecord::default() });
         std::future::pending::<Result<(), &str>>().await

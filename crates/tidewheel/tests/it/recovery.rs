@@ -11,6 +11,7 @@ use crate::common::{Gate, Log, seconds, until};
 use tidewheel::observe::{Fact, Notice, NoticeStream};
 use tidewheel::store::Pace;
 use tidewheel::{Graph, LimitSpec, QueueSpec, Rejection, RunError, Shutdown, TaskError};
+use tidewheel_testing::bounded;
 
 /// Waits for a fact.
 async fn fact(notices: &mut NoticeStream, is_it: impl Fn(&Fact) -> bool) -> Notice {
@@ -22,7 +23,7 @@ async fn fact(notices: &mut NoticeStream, is_it: impl Fn(&Fact) -> bool) -> Noti
             }
         }
     };
-    tokio::time::timeout(seconds(20), wait).await.expect("it was never told")
+    bounded("the fact is reported", wait).await
 }
 
 const PACES: [Pace; 3] = [Pace::Instant, Pace::Brief, Pace::Slow];
@@ -151,7 +152,7 @@ async fn what_is_accepted_without_being_stored_is_told_to_be_unavailable() {
         until(|| wheel.trouble().is_some()).await;
         assert!(matches!(lost.accepted().await, Err(Rejection::Unavailable(_))));
         // After some tries without an answer memory is dropped.
-        let error = tokio::time::timeout(seconds(20), lost).await.unwrap().unwrap_err();
+        let error = bounded("memory is dropped", lost).await.unwrap_err();
         assert!(matches!(error, TaskError::Rejected(Rejection::Unavailable(_))), "{error:?}");
         store.go(Wrong::Nothing);
         until(|| wheel.trouble().is_none()).await;
@@ -196,7 +197,7 @@ async fn a_run_whose_end_was_stored_without_an_answer_is_not_waited_for() {
     until(|| wheel.stats().total.active == 1).await;
     store.go(Wrong::StoredSilent);
     gate.open();
-    let ended = tokio::time::timeout(seconds(20), run).await.expect("nobody says anything");
+    let ended = bounded("the run ends", run).await;
     assert!(matches!(ended, Err(RunError::Lost(_))), "{ended:?}");
     store.go(Wrong::Nothing);
     wheel.shutdown(Shutdown::drain()).await;
@@ -247,7 +248,7 @@ async fn a_wheel_waits_while_another_one_decides_and_takes_over_when_that_has_en
         second.shutdown(Shutdown::persist()).await;
         drop(second);
         // It goes on with the run, with the code it was started with.
-        let report = tokio::time::timeout(seconds(20), run).await.expect("it never took over");
+        let report = bounded("the first wheel takes over", run).await;
         assert_eq!(report.unwrap().tasks().next().unwrap().attempts(), 2);
         first.submit_normal(async {}).await.unwrap();
         first.shutdown(Shutdown::drain()).await;
@@ -265,7 +266,7 @@ async fn a_wheel_that_is_to_end_does_not_wait_for_another_one_that_decides() {
         let second = store.builder().adopt(|_| std::future::pending::<()>()).start();
         assert!(matches!(first.pause_queue("default"), Err(Rejection::Unavailable(_))));
         let down = first.shutdown(Shutdown::drain());
-        tokio::time::timeout(seconds(20), down).await.expect("it waits for the other one");
+        bounded("the shutdown ends", down).await;
         assert!(matches!(waiting.await, Err(TaskError::ShutDown)));
         assert_eq!(store.memory.unfinished(), 1);
         second.shutdown(Shutdown::reject().after(Duration::ZERO)).await;

@@ -1,7 +1,7 @@
 //! Schedules whose instants are told as they come: each is decided once, in order, also after a restart.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use crate::common::{Log, builder, seconds, settle};
+use crate::common::{Log, builder, seconds, settle, until};
 use tidewheel::clock::Clock;
 use tidewheel::schedule::{Misfire, Overlap, ScheduleHandle, ScheduleSpec, Trigger};
 use tidewheel::store::Memory;
@@ -121,10 +121,7 @@ async fn many_who_tell_at_once_lose_and_double_nothing() {
     for telling in telling {
         telling.await.unwrap();
     }
-    while told.counters().unwrap().fired < 400 {
-        assert!(!told.is_ended());
-        tokio::task::yield_now().await;
-    }
+    until(|| told.counters().unwrap().fired == 400).await;
     assert_eq!(told.decided(), Some(Timestamp::from_micros(400)));
     wheel.shutdown(Shutdown::drain()).await;
 }

@@ -3,7 +3,6 @@
 //! It keeps what [`Memory`] keeps; nothing here asserts anything.
 
 use std::error::Error;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use tidewheel::store::{
@@ -11,6 +10,8 @@ use tidewheel::store::{
     Store, StoreError, Tenure,
 };
 use tidewheel::{Builder, Tidewheel};
+use tidewheel_testing::bounded;
+use tokio::sync::watch;
 
 /// What goes wrong with commits, or with taking the tenure again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,20 +39,31 @@ pub struct Disturbed {
     pub control: Arc<Control>,
 }
 
-/// What disturbs it, and what it has seen.
+/// Faults to inject, and the steps that the store has seen.
 #[derive(Default)]
 pub struct Control {
     wrong: Mutex<Wrong>,
     /// So many commits more go wrong; all of them if it is not said.
     left: Mutex<Option<u32>>,
-    commits: AtomicU32,
     held: Mutex<bool>,
-    asked: AtomicBool,
     moved: Condvar,
-    pub inbox: Mutex<Vec<SentCommand>>,
-    /// How often it was looked for commands.
-    pub taken: AtomicU32,
-    pub acknowledged: Mutex<Vec<i64>>,
+    inbox: Mutex<Vec<SentCommand>>,
+    steps: watch::Sender<Steps>,
+}
+
+/// What the scheduler has done with the store so far. Tests wait for a step, not for a time.
+#[derive(Debug, Clone, Default)]
+pub struct Steps {
+    /// Commits that were stored.
+    pub commits: u32,
+    /// Commits that were refused or left without an answer.
+    pub faults: u32,
+    /// Whether a commit waits because commits are held.
+    pub is_held: bool,
+    /// How often commands of others were read.
+    pub looks: u32,
+    /// Commands that were acknowledged.
+    pub acknowledged: Vec<i64>,
 }
 
 /// Commands of others, kept by the store itself.
@@ -60,7 +72,7 @@ struct Letters(Arc<Control>);
 impl CommandSource for Letters {
     fn take(&mut self) -> Result<Vec<SentCommand>, Box<dyn Error + Send + Sync>> {
         let taken = std::mem::take(&mut *self.0.inbox.lock().unwrap());
-        self.0.taken.fetch_add(1, Ordering::SeqCst);
+        self.0.steps.send_modify(|steps| steps.looks += 1);
         Ok(taken)
     }
 
@@ -69,7 +81,7 @@ impl CommandSource for Letters {
         commands: &[SentCommand],
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
         let ids = commands.iter().map(|sent| sent.id);
-        self.0.acknowledged.lock().unwrap().extend(ids);
+        self.0.steps.send_modify(|steps| steps.acknowledged.extend(ids));
         Ok(())
     }
 }
@@ -102,19 +114,25 @@ impl Disturbed {
         self.control.moved.notify_all();
     }
 
-    /// Whether a commit waits.
-    pub fn is_asked(&self) -> bool {
-        self.control.asked.load(Ordering::SeqCst)
+    /// Leaves a command, as another process does.
+    pub fn send(&self, command: SentCommand) {
+        self.control.inbox.lock().unwrap().push(command);
+    }
+
+    /// Returns the steps so far.
+    pub fn steps(&self) -> Steps {
+        self.control.steps.borrow().clone()
+    }
+
+    /// Waits until the steps fulfil `condition`.
+    pub async fn until(&self, expected: &str, condition: impl FnMut(&Steps) -> bool) {
+        let mut steps = self.control.steps.subscribe();
+        bounded(expected, steps.wait_for(condition)).await.unwrap();
     }
 
     /// Somebody takes the tenure, and is gone again.
     pub fn depose(&self) {
         let _ = self.memory.clone().take_tenure().unwrap();
-    }
-
-    /// How many commits were stored.
-    pub fn commits(&self) -> u32 {
-        self.control.commits.load(Ordering::SeqCst)
     }
 
     fn wrong(&self) -> Wrong {
@@ -158,23 +176,28 @@ impl Store for Disturbed {
             return Err(StoreError::Busy);
         }
         while *held {
-            self.control.asked.store(true, Ordering::SeqCst);
+            self.control.steps.send_modify(|steps| steps.is_held = true);
             held = self.control.moved.wait(held).unwrap();
         }
         drop(held);
+        self.control.steps.send_modify(|steps| steps.is_held = false);
         let unknown = || Err(StoreError::Ambiguous { source: "the answer was lost".into() });
-        match self.next_wrong() {
+        let wrong = self.next_wrong();
+        let is_fault = !matches!(wrong, Wrong::Nothing | Wrong::NoTenure);
+        let result = match wrong {
             Wrong::Full => Err(StoreError::Unavailable { source: "the disk is full".into() }),
             Wrong::Corrupt => Err(StoreError::Corrupt { what: String::from("page 7") }),
             Wrong::LostSilent => unknown(),
             Wrong::StoredSilent => {
                 self.memory.commit(tenure, changes, records).and_then(|_| unknown())
             }
-            Wrong::Nothing | Wrong::NoTenure => {
-                self.control.commits.fetch_add(1, Ordering::SeqCst);
-                self.memory.commit(tenure, changes, records)
-            }
-        }
+            Wrong::Nothing | Wrong::NoTenure => self.memory.commit(tenure, changes, records),
+        };
+        self.control.steps.send_modify(|steps| match is_fault {
+            true => steps.faults += 1,
+            false => steps.commits += 1,
+        });
+        result
     }
 
     fn inbox(&mut self) -> Option<Box<dyn CommandSource>> {

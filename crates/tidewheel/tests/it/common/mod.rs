@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tidewheel::clock::Clock;
 use tidewheel::{Builder, Tidewheel};
+use tidewheel_testing::bounded;
 use tokio::sync::watch;
 
 pub const fn millis(millis: u64) -> Duration {
@@ -30,14 +31,11 @@ pub async fn settle() {
     }
 }
 
-/// Waits until it holds, and fails if it does not in a long time.
-pub async fn until(mut holds: impl FnMut() -> bool) {
-    let wait = async {
-        while !holds() {
-            tokio::time::sleep(millis(1)).await;
-        }
-    };
-    tokio::time::timeout(seconds(20), wait).await.expect("it never held");
+/// Polls `condition` until it is true, with the caller's place in the message if it never is.
+#[track_caller]
+pub fn until(condition: impl FnMut() -> bool) -> impl Future<Output = ()> {
+    let caller = std::panic::Location::caller();
+    async move { tidewheel_testing::until(&format!("the condition at {caller} holds"), condition).await }
 }
 
 /// What happened, in order.
@@ -94,5 +92,5 @@ pub fn on_threads(test: impl Future<Output = ()>) {
         .enable_time()
         .build()
         .unwrap();
-    runtime.block_on(async { tokio::time::timeout(seconds(60), test).await.unwrap() });
+    runtime.block_on(bounded("the test ends", test));
 }
