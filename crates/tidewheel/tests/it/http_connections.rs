@@ -4,20 +4,24 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::common::settle;
 use crate::http_fixture;
 use crate::http_fixture::{
-    Answer, Fixture, Names, answer, bounded, client, first_attempt, run, text,
+    Answer, Fixture, Names, Received, answer, bounded, client, first_attempt, run, text,
 };
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tidewheel::executor::http::{Data, HttpClient, HttpFailureKind, HttpRequest, MayRetry};
+use tidewheel_testing::ClosedPort;
 use tokio::net::TcpListener;
+use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-/// Short, because it is waited for.
-const SHORT: Duration = Duration::from_millis(50);
+/// A time-out that only paused time reaches.
+const HOUR: Duration = Duration::from_secs(3_600);
 
 #[tokio::test]
 async fn a_connection_is_used_again() {
@@ -29,8 +33,8 @@ async fn a_connection_is_used_again() {
     let client = client();
     for path in ["/", "/error", "/", "/error", "/"] {
         let _ = run(&client.clone(), &HttpRequest::get(server.url(path))).await;
-        // The connection comes back to the pool a moment after the last byte was read.
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        // The whole answer was read; the client's tasks on this thread put the connection back into the pool.
+        settle().await;
     }
     assert_eq!(server.requests().len(), 5);
     assert_eq!(server.connections(), 1);
@@ -39,18 +43,18 @@ async fn a_connection_is_used_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_more_requests_are_open_than_may_be() {
     for connections_max in [1, 4] {
-        let server = Fixture::start(|_| {
-            Answer::Late(Duration::from_millis(5), text("200 OK", &[], b"hello"))
-        })
-        .await;
+        let together = Arc::new(Barrier::new(connections_max));
+        let answer =
+            move |_: &Received| Answer::Together(together.clone(), text("200 OK", &[], b"hello"));
+        let server = Fixture::start(answer).await;
         let client = HttpClient::builder().connections_max(connections_max).build().unwrap();
         let mut requests = JoinSet::new();
-        for _ in 0..30 {
+        for _ in 0..32 {
             let (client, url) = (client.clone(), server.url("/"));
             requests.spawn(async move { run(&client, &HttpRequest::get(url)).await.is_ok() });
         }
         assert!(bounded(requests.join_all()).await.into_iter().all(|ok| ok));
-        assert_eq!(server.requests().len(), 30);
+        assert_eq!(server.requests().len(), 32);
         assert_eq!(server.open_max(), connections_max);
     }
 }
@@ -77,10 +81,8 @@ async fn a_dropped_request_frees_its_place_and_closes_its_connection() {
 
 #[tokio::test]
 async fn no_connection_may_be_retried() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
-    let request = HttpRequest::get(format!("http://{address}/path?token=secret"));
+    let nobody = ClosedPort::new();
+    let request = HttpRequest::get(format!("http://{}/path?token=secret", nobody.address()));
     let failure = run(&client(), &request).await.unwrap_err();
     assert_eq!((failure.kind, failure.retry), (HttpFailureKind::Connect, MayRetry::Yes));
     assert!(failure.message.contains("refused"), "{failure}");
@@ -98,26 +100,26 @@ async fn what_takes_too_long_may_be_retried() {
         _ => Answer::Silence(Vec::new()),
     })
     .await;
-    let client = HttpClient::builder().read_timeout(SHORT).build().unwrap();
+    let client = HttpClient::builder().read_timeout(HOUR).build().unwrap();
     for path in ["/never", "/half"] {
-        let failure = run(&client, &HttpRequest::get(server.url(path))).await.unwrap_err();
+        let failure = server.time_out(&client, &HttpRequest::get(server.url(path))).await;
         assert_eq!((failure.kind, failure.retry), (HttpFailureKind::Timeout, MayRetry::Yes));
-        assert!(failure.message.contains("50ms"), "{failure}");
+        assert!(failure.message.contains("3600s"), "{failure}");
     }
     // The status is known, so the body does not matter.
-    let failure = run(&client, &HttpRequest::get(server.url("/error"))).await.unwrap_err();
+    let failure = server.time_out(&client, &HttpRequest::get(server.url("/error"))).await;
     assert_eq!((failure.status, failure.excerpt.as_deref()), (Some(400), Some("half")));
     for path in ["/never", "/half"] {
-        let request = HttpRequest::get(server.url(path)).total_timeout(SHORT);
-        let failure = run(&http_fixture::client(), &request).await.unwrap_err();
+        let request = HttpRequest::get(server.url(path)).read_timeout(2 * HOUR).total_timeout(HOUR);
+        let failure = server.time_out(&http_fixture::client(), &request).await;
         assert_eq!((failure.kind, failure.retry), (HttpFailureKind::Timeout, MayRetry::Yes));
-        assert!(failure.message.contains("50ms"), "{failure}");
-        let request = HttpRequest::get(server.url(path)).read_timeout(SHORT);
-        let failure = run(&http_fixture::client(), &request).await.unwrap_err();
+        assert!(failure.message.contains("3600s"), "{failure}");
+        let request = HttpRequest::get(server.url(path)).read_timeout(HOUR);
+        let failure = server.time_out(&http_fixture::client(), &request).await;
         assert_eq!(failure.kind, HttpFailureKind::Timeout);
     }
     // TLS is part of connecting: a side that never shakes hands is a connection that never was.
-    let client = HttpClient::builder().connect_timeout(SHORT).build().unwrap();
+    let client = HttpClient::builder().connect_timeout(Duration::from_millis(50)).build().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}/", listener.local_addr().unwrap());
     let failure = run(&client, &HttpRequest::get(url)).await.unwrap_err();

@@ -6,7 +6,11 @@ use std::time::Duration;
 
 use crate::http_fixture::{Answer, Fixture, Names, answer, bounded, client, first_attempt, run};
 use tidewheel::executor::http::{HttpClient, HttpFailureKind, HttpRequest, MayRetry};
+use tidewheel_testing::ClosedPort;
 use tokio::net::TcpListener;
+
+/// A time-out that only paused time reaches.
+const HOUR: Duration = Duration::from_secs(3_600);
 
 #[tokio::test]
 async fn what_may_have_been_done_and_is_not_safe_to_repeat_is_not_tried_again() {
@@ -27,13 +31,16 @@ async fn what_may_have_been_done_and_is_not_safe_to_repeat_is_not_tried_again() 
         other => panic!("{other}"),
     })
     .await;
-    let client = HttpClient::builder().read_timeout(Duration::from_millis(50)).build().unwrap();
-    let of = async |request: HttpRequest| run(&client, &request).await.unwrap_err();
+    let client = HttpClient::builder().read_timeout(HOUR).build().unwrap();
+    let of = async |path: &str, request: HttpRequest| match path {
+        "/never" => server.time_out(&client, &request).await,
+        _ => run(&client, &request).await.unwrap_err(),
+    };
     let done = ["/cut", "/half", "/never", "/500", "/502", "/503", "/504", "/see"];
     for path in done {
         let url = server.url(path);
         for method in ["POST", "PATCH", "PROPFIND"] {
-            let failure = of(HttpRequest::new(method, &url)).await;
+            let failure = of(path, HttpRequest::new(method, &url)).await;
             assert_eq!((failure.retry, failure.may_be_done), (MayRetry::No, true), "{failure}");
             let why =
                 format!("not tried again: it may have been done already, and {method} is not");
@@ -42,15 +49,15 @@ async fn what_may_have_been_done_and_is_not_safe_to_repeat_is_not_tried_again() 
         let keyed = HttpRequest::post(&url).header("idempotency-KEY", "order-7");
         let said = HttpRequest::post(&url).repeatable(true);
         for request in [HttpRequest::get(&url), HttpRequest::put(&url), keyed, said] {
-            let failure = of(request).await;
+            let failure = of(path, request).await;
             assert_ne!(failure.retry, MayRetry::No, "{path}: {failure}");
             assert!(!failure.message.contains("not tried"), "{failure}");
         }
-        let refused = of(HttpRequest::put(&url).repeatable(false)).await;
+        let refused = of(path, HttpRequest::put(&url).repeatable(false)).await;
         assert_eq!(refused.retry, MayRetry::No, "{refused}");
     }
     for path in ["/busy", "/many", "/early", "/slow", "/moved"] {
-        let failure = of(HttpRequest::post(server.url(path))).await;
+        let failure = of(path, HttpRequest::post(server.url(path))).await;
         assert_ne!(failure.retry, MayRetry::No, "{path}: {failure}");
         assert!(!failure.may_be_done, "{path}");
     }
@@ -58,9 +65,8 @@ async fn what_may_have_been_done_and_is_not_safe_to_repeat_is_not_tried_again() 
 
 #[tokio::test]
 async fn what_surely_was_not_sent_is_tried_again_whatever_it_is() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let refused = format!("http://{}/", listener.local_addr().unwrap());
-    drop(listener);
+    let nobody = ClosedPort::new();
+    let refused = format!("http://{}/", nobody.address());
     let failure = run(&client(), &HttpRequest::post(refused)).await.unwrap_err();
     assert_eq!((failure.kind, failure.retry), (HttpFailureKind::Connect, MayRetry::Yes));
     assert!(!failure.may_be_done);
@@ -86,6 +92,7 @@ async fn what_surely_was_not_sent_is_tried_again_whatever_it_is() {
     let failure = run(&one, &second).await.unwrap_err();
     assert_eq!((failure.kind, failure.retry), (HttpFailureKind::Timeout, MayRetry::Yes));
     under_way.abort();
-    let failure = run(&client(), &post).await.unwrap_err();
+    let post = HttpRequest::post(server.url("/")).read_timeout(2 * HOUR).total_timeout(HOUR);
+    let failure = server.time_out(&client(), &post).await;
     assert_eq!((failure.kind, failure.retry), (HttpFailureKind::Timeout, MayRetry::No));
 }

@@ -7,10 +7,11 @@
 use std::future::Future;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
+use crate::common::settle;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -20,7 +21,7 @@ use tidewheel::executor::http::{
 use tidewheel::id::TaskId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Notify;
+use tokio::sync::{Barrier, Notify};
 
 pub const AUTHORITY: &[u8] = include_bytes!("authority.pem");
 const CERTIFICATE: &[u8] = include_bytes!("server.pem");
@@ -48,8 +49,8 @@ pub enum Answer {
     Bytes(Vec<u8>),
     /// These bytes, then the connection is closed.
     Cut(Vec<u8>),
-    /// These bytes after a time.
-    Late(Duration, Vec<u8>),
+    /// These bytes, once as many requests are open as the barrier needs.
+    Together(Arc<Barrier>, Vec<u8>),
     /// These bytes (there may be none), and then nothing more.
     Silence(Vec<u8>),
 }
@@ -85,6 +86,7 @@ struct Seen {
     open_max: AtomicUsize,
     closed: Notify,
     arrived: Notify,
+    answered: AtomicUsize,
     requests: Mutex<Vec<Received>>,
 }
 
@@ -139,6 +141,45 @@ impl Fixture {
     pub async fn arrived(&self) {
         self.seen.arrived.notified().await;
     }
+
+    /// Sends a request that is answered in part or not at all, and returns the failure of its time-out.
+    ///
+    /// The time-out must be so long that only paused time reaches it. Time passes once the client has read all that the
+    /// server has written, so the failure is the same on every machine.
+    #[cfg(target_os = "linux")]
+    pub async fn time_out(&self, client: &HttpClient, request: &HttpRequest) -> HttpFailure {
+        let answered = || self.seen.answered.load(Ordering::SeqCst);
+        let before = answered();
+        let is_read = || answered() > before && is_all_read(self.port());
+        let is_read = async {
+            tidewheel_testing::until("the client has read what was written", is_read).await;
+            settle().await;
+        };
+        let mut end = pin!(client.run(first_attempt(), request));
+        tokio::select! {
+            end = &mut end => panic!("it ended before its time: {end:?}"),
+            () = is_read => {}
+        }
+        tokio::time::pause();
+        let failure = end.await.unwrap_err();
+        tokio::time::resume();
+        failure
+    }
+}
+
+/// Whether the queues of all connections with this port on this machine are empty.
+#[cfg(target_os = "linux")]
+fn is_all_read(port: u16) -> bool {
+    let port = format!(":{port:04X}");
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let is_empty = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [_, local, remote, state, queues, ..] = fields[..] else { return true };
+        // An established connection; the queue of a listener counts connections.
+        let is_ours = state == "01" && (local.ends_with(&port) || remote.ends_with(&port));
+        !is_ours || queues == "00000000:00000000"
+    };
+    table.lines().skip(1).all(is_empty)
 }
 
 async fn serve(mut stream: TcpStream, seen: Arc<Seen>, script: Arc<Script>) {
@@ -153,14 +194,15 @@ async fn serve(mut stream: TcpStream, seen: Arc<Seen>, script: Arc<Script>) {
             Answer::Bytes(bytes) => (bytes, false, false),
             Answer::Cut(bytes) => (bytes, true, false),
             Answer::Silence(bytes) => (bytes, false, true),
-            Answer::Late(delay, bytes) => {
-                tokio::time::sleep(delay).await;
+            Answer::Together(barrier, bytes) => {
+                barrier.wait().await;
                 (bytes, false, false)
             }
         };
         // It is over for the server before the client can know.
         seen.open.fetch_sub(1, Ordering::SeqCst);
         let sent = stream.write_all(&bytes).await;
+        seen.answered.fetch_add(1, Ordering::SeqCst);
         if cut {
             return;
         }
@@ -257,7 +299,7 @@ pub async fn run(client: &HttpClient, request: &HttpRequest) -> Result<HttpEnd, 
 
 /// Fails a test instead of hanging it.
 pub async fn bounded<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(30), future).await.expect("the test hangs")
+    tidewheel_testing::bounded("the future ends", future).await
 }
 
 /// An attempt of nobody's.
