@@ -7,6 +7,7 @@ use std::io::Write;
 use std::process::{Command, ExitCode};
 
 use tidewheel::executor::process::{Limits, ProcessCommand, ProcessError, Stdin};
+use tidewheel_testing::patience;
 
 use crate::Test;
 use crate::scene::{Scene, block_on, end_of, run};
@@ -114,8 +115,7 @@ fn named_pipe_as_stdin_is_refused() {
         let device = end_of(&scene, &cat().stdin(Stdin::File("/dev/null".into())));
         sender.send((pipe, folder, device)).unwrap();
     });
-    let patience = std::time::Duration::from_secs(20);
-    let (pipe, folder, device) = receiver.recv_timeout(patience).expect("opening waits");
+    let (pipe, folder, device) = receiver.recv_timeout(patience()).expect("opening waits");
     for refused in [pipe, folder] {
         let error = refused.unwrap_err();
         assert!(matches!(error, ProcessError::Stdin { .. }), "{error:?}");

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use tidewheel::executor::process::{
     ProcessCommand, ProcessError, ProcessStatus, Processes, Spawner,
@@ -108,12 +109,24 @@ fn command_too_large_harms_no_other() {
 }
 
 fn program_that_is_no_spawner_is_an_error() {
+    let scene = Scene::new();
     block_on(async {
-        for program in ["/bin/true", "/bin/cat", "/nowhere"] {
+        let start = async |program: PathBuf| {
             let spawner = Spawner::program(program);
             let error = Processes::builder().spawner(spawner).start().await.unwrap_err();
             assert!(matches!(error, ProcessError::SpawnerNotStarted { .. }), "{error:?}");
+            error.to_string()
+        };
+        for program in ["/bin/true", "/bin/cat", "/nowhere"] {
+            start(PathBuf::from(program)).await;
         }
+        // It never says a word: its time is over as soon as time is paused.
+        let silent = scene.path("silent.sh");
+        fs::write(&silent, "#!/bin/sh\nexec sleep 600\n").unwrap();
+        fs::set_permissions(&silent, fs::Permissions::from_mode(0o755)).unwrap();
+        tokio::time::pause();
+        let error = start(silent).await;
+        assert!(error.contains("in time"), "{error}");
     });
 }
 

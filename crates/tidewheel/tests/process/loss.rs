@@ -188,8 +188,11 @@ fn silent_spawner_ahead_is_replaced() {
     let scene = Scene::new();
     let (program, ourselves) = (scene.path("spawner.sh"), std::env::current_exe().unwrap());
     let text = format!(
-        "#!/bin/sh\nif mkdir {marker}; then sleep 0.2; exit 1; fi 2>/dev/null\nexec {ourselves} \"$@\"\n",
+        "#!/bin/sh
+        if mkdir {marker} 2>/dev/null; then while [ ! -e {needed} ]; do sleep 0.01; done; exit 1; fi
+        exec {ourselves} \"$@\"\n",
         marker = scene.path("was-here").display(),
+        needed = scene.path("needed").display(),
         ourselves = ourselves.display(),
     );
     std::fs::write(&program, text).unwrap();
@@ -198,8 +201,10 @@ fn silent_spawner_ahead_is_replaced() {
     let spawner = Spawner::program(program);
     spawner.start_ahead();
     block_on(async {
-        let processes = scene.builder().spawner(spawner).start().await.unwrap();
-        run(&scene, &processes, &scene.shell("true")).await.unwrap();
+        let start = scene.builder().spawner(spawner).start();
+        let needed = async { std::fs::write(scene.path("needed"), "").unwrap() };
+        let (processes, ()) = tokio::join!(start, needed);
+        run(&scene, &processes.unwrap(), &scene.shell("true")).await.unwrap();
     });
 }
 
@@ -305,7 +310,8 @@ fn survivors_of_some_attempts() {
     };
     let (mut one, mut other) = (start(1), start(2));
     let first = scene.attempt();
-    let found = end_survivors(&scene.mark, Some(&[first]), Duration::from_secs(20)).unwrap().found;
+    let found =
+        end_survivors(&scene.mark, Some(&[first]), Duration::from_secs(3_600)).unwrap().found;
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].pid, found[0].attempt), (one.id(), first));
     one.wait().unwrap();

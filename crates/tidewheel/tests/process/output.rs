@@ -5,7 +5,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tidewheel::executor::process::{Masker, ProcessError, ProcessStatus, Stdin};
 
@@ -90,9 +89,15 @@ fn closed_early_is_fine() {
             closed.as_mut().poll(context)
         })
         .await;
-        // It must still be waited for.
-        let early = tokio::time::timeout(Duration::from_millis(50), &mut step).await;
-        assert!(early.is_err());
+        // It must still be waited for: another one starts and ends meanwhile.
+        let other = scene.shell("true");
+        let mut other = std::pin::pin!(run(&scene, &processes, &other));
+        std::future::poll_fn(|context| {
+            assert!(step.as_mut().poll(context).is_pending());
+            other.as_mut().poll(context)
+        })
+        .await
+        .unwrap();
         fs::write(scene.path("go"), "").unwrap();
         let end = step.await.unwrap();
         assert_eq!(end.status, ProcessStatus::Exited(5));
@@ -152,9 +157,11 @@ fn captured_is_whole_or_an_error() {
 fn secrets_are_masked() {
     let scene = Scene::new();
     let masker = Arc::new(Masker::new(["correct-horse"]).unwrap());
-    // Its beginning comes in one write, its end in another, which waits until the first was read.
-    let text = "set -x; : \"$SECRET\"; printf 'a correct-'; sleep 0.05; printf 'horse b '; \
-        printf %s \"$SECRET\" | base64; exit 2";
+    // Its beginning comes in one write, its end in another, which waits until the first was read: what cannot be
+    // part of a secret is in the log by then.
+    let text = "set -x; : \"$SECRET\"; printf 'a correct-'; { set +x; } 2>/dev/null; \
+        until [ -n \"$(find logs -name '*.out' -size +0 2>/dev/null)\" ]; do sleep 0.01; done; \
+        printf 'horse b '; printf %s \"$SECRET\" | base64; exit 2";
     let command = scene.shell(text).variable("SECRET", "correct-horse").secrets(masker).capture();
     let end = end_of(&scene, &command).unwrap();
     let log = fs::read_to_string(end.stdout.path.unwrap()).unwrap();

@@ -6,7 +6,6 @@ use std::fs;
 use std::future::pending;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use tidewheel::RunId;
@@ -14,28 +13,30 @@ use tidewheel::executor::process::{
     AttemptId, ProcessCommand, ProcessEnd, ProcessError, Processes, ProcessesBuilder,
 };
 use tidewheel::id::TaskId;
-
-static SCENES: AtomicU32 = AtomicU32::new(0);
+pub use tidewheel_testing::until;
+use tidewheel_testing::{TempDir, temp_folder};
 
 /// A folder of its own, and a mark that no other process has.
 pub struct Scene {
     pub folder: PathBuf,
     pub mark: String,
     attempts: AtomicU32,
+    _folder: Option<TempDir>,
 }
 
 impl Scene {
     pub fn new() -> Self {
-        let number = SCENES.fetch_add(1, Ordering::Relaxed);
-        let mark = format!("tidewheel-test-{}-{number}", std::process::id());
-        let folder = std::env::temp_dir().join(&mark);
-        fs::create_dir_all(&folder).unwrap();
-        Self { folder, mark, attempts: AtomicU32::new(0) }
+        let scratch = temp_folder("process");
+        let folder = scratch.path().to_owned();
+        // The name of the folder is unique among all processes that live.
+        let mark = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        Self { folder, mark, attempts: AtomicU32::new(0), _folder: Some(scratch) }
     }
 
-    /// The scene of another process, which removes it.
+    /// Returns the scene of another process, which removes it.
     pub fn of_another(mark: &str, folder: &str) -> Self {
-        Self { folder: folder.into(), mark: mark.to_owned(), attempts: AtomicU32::new(0) }
+        let (folder, mark) = (folder.into(), mark.to_owned());
+        Self { folder, mark, attempts: AtomicU32::new(0), _folder: None }
     }
 
     pub fn builder(&self) -> ProcessesBuilder {
@@ -67,12 +68,6 @@ impl Scene {
     }
 }
 
-impl Drop for Scene {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
 /// Runs a test with a runtime of its own.
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -91,15 +86,6 @@ pub async fn run(
 /// Runs one command, for its end.
 pub fn end_of(scene: &Scene, command: &ProcessCommand) -> Result<ProcessEnd, ProcessError> {
     block_on(async { run(scene, &scene.processes().await, command).await })
-}
-
-/// Waits until it holds, and fails if it does not in a long time.
-pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !holds() {
-        assert!(begin.elapsed() < Duration::from_secs(20), "in vain: {what}");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
 }
 
 pub fn living(mark: &str) -> Vec<i32> {

@@ -36,7 +36,7 @@ fn term_comes_first() {
         scene.shell("trap 'echo bye; exit 3' TERM; touch up; while :; do sleep 0.01; done");
     block_on(async {
         let processes = scene.processes().await;
-        let stop = stop_when(&scene, 1, Duration::from_secs(30));
+        let stop = stop_when(&scene, 1, Duration::from_secs(3_600));
         let end = processes.run(scene.attempt(), &command.capture(), stop).await.unwrap();
         assert_eq!(end.status, ProcessStatus::Exited(3));
         assert_eq!(end.captured.unwrap(), b"bye\n");
@@ -49,11 +49,16 @@ fn tree_that_ignores_term_is_killed() {
     block_on(async {
         let processes = scene.processes().await;
         let grace = Duration::from_millis(300);
-        let stop = stop_when(&scene, 6, grace);
-        let begin = Instant::now();
+        let mut begin = None;
+        let stop = async {
+            let stop = stop_when(&scene, 6, grace).await;
+            begin = Some(Instant::now());
+            stop
+        };
         let end = processes.run(scene.attempt(), &scene.shell(STUBBORN), stop).await.unwrap();
         assert_eq!(end.status, ProcessStatus::Signalled { number: 9, name: "SIGKILL" });
-        assert!(begin.elapsed() >= grace, "the grace was not given");
+        // elapsed: a lower bound
+        assert!(begin.unwrap().elapsed() >= grace, "the grace was not given");
         assert_eq!(scene.living(), [0; 0]);
     });
 }
@@ -64,7 +69,7 @@ fn setsid_grandchild_is_ended() {
     let command = scene.shell("sh -c 'setsid sleep 1000 & sleep 0' & wait; touch up; sleep 1001");
     block_on(async {
         let processes = scene.processes().await;
-        let stop = stop_when(&scene, 3, Duration::from_secs(30));
+        let stop = stop_when(&scene, 3, Duration::from_secs(3_600));
         let end = processes.run(scene.attempt(), &command, stop).await.unwrap();
         assert_eq!(end.status, ProcessStatus::Signalled { number: 15, name: "SIGTERM" });
         assert_eq!(scene.living(), [0; 0]);
@@ -111,7 +116,7 @@ fn stopped_process_is_ended() {
     let command = scene.shell("trap 'exit 6' TERM; touch up; kill -STOP $$; sleep 1000");
     block_on(async {
         let processes = scene.processes().await;
-        let stop = stop_when(&scene, 1, Duration::from_secs(30));
+        let stop = stop_when(&scene, 1, Duration::from_secs(3_600));
         let end = processes.run(scene.attempt(), &command, stop).await.unwrap();
         assert_eq!(end.status, ProcessStatus::Exited(6));
     });
@@ -145,20 +150,28 @@ pub fn end_and_kill_at_once(rounds: u64) {
     block_on(async {
         let processes = scene.processes().await;
         let mut seen = [0; 2];
+        // From "before it starts" to "after it ended": longer after each kill and shorter after each end, so most
+        // stops come at about the end of the process, however fast the machine is.
+        let mut delay = Duration::ZERO;
         for round in 0..rounds {
             let stop = async {
-                // From "before it starts" to "after it ended".
                 let begin = Instant::now();
-                while begin.elapsed() < Duration::from_micros(round % 500 * 4) {
+                while begin.elapsed() < delay {
                     tokio::task::yield_now().await;
                 }
-                Stop { grace: Duration::from_millis(if round % 2 == 0 { 0 } else { 30_000 }) }
+                Stop { grace: Duration::from_secs(if round % 2 == 0 { 0 } else { 3_600 }) }
             };
             let command = ProcessCommand::argv(["/bin/true"]);
             let end = processes.run(scene.attempt(), &command, stop).await.unwrap();
             match end.status {
-                ProcessStatus::Exited(0) => seen[0] += 1,
-                ProcessStatus::Signalled { number: 9 | 15, .. } => seen[1] += 1,
+                ProcessStatus::Exited(0) => {
+                    seen[0] += 1;
+                    delay = delay * 3 / 4;
+                }
+                ProcessStatus::Signalled { number: 9 | 15, .. } => {
+                    seen[1] += 1;
+                    delay = delay * 5 / 4 + Duration::from_micros(50);
+                }
                 other => panic!("{other}"),
             }
         }

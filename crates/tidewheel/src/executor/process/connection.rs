@@ -19,8 +19,9 @@ use super::spawner::{Reaped, Spawner, Started};
 use super::survivors::end_survivors;
 use super::wire::{self, Frames, HELLO, Refusal, Report, Request};
 
-/// A spawner says hello within this time, or is none.
-const HELLO_WITHIN: Duration = Duration::from_secs(5);
+/// A spawner says hello within this time, or is none. It takes milliseconds; a machine that is short of memory may take
+/// many seconds to start a program.
+const HELLO_WITHIN: Duration = Duration::from_secs(60);
 
 /// A spawner that runs, seen from our side.
 #[derive(Debug)]
