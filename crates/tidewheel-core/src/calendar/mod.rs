@@ -13,6 +13,8 @@ mod search;
 mod zone;
 
 #[cfg(test)]
+pub(crate) mod steps;
+#[cfg(test)]
 mod tests;
 
 pub use cron::{ClockChanges, Cron, Fold, Gap};

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::steps::counted;
 use super::{ClockChanges, Cron, Fold, Gap, Zone};
 use crate::time::Timestamp;
 
@@ -170,6 +171,49 @@ fn an_expression_that_never_matches_is_found_out() {
     assert!(cron("0 0 29 2 *").has_instants());
     assert!(cron("0 0 0 29 2 +thu 2024").has_instants());
     assert!(!cron("0 0 0 29 2 +fri 2024").has_instants());
+}
+
+#[test]
+fn no_search_takes_long() {
+    const ZONES: [&str; 4] = ["UTC", "America/New_York", "Africa/Casablanca", "Pacific/Apia"];
+    const STARTS: [&str; 4] = [
+        "1999-12-31T12:00:00Z",
+        "2011-12-30T10:00:00Z",
+        "2025-03-09T07:00:00Z",
+        "2150-06-01T00:00:00Z",
+    ];
+    let mut most = 0;
+    for days in ["30", "31", "29", "L-30", "31W", "L-29W"] {
+        for weekday in ["+mon#5", "+sun#1", "*", "+fri", "+wedL"] {
+            for year in ["*", "1970", "2199", "2100", "2000/100"] {
+                let text = format!("0 30 2 {days} 2 {weekday} {year}");
+                let cron = cron(&text);
+                for (zone_name, start) in
+                    ZONES.iter().flat_map(|it| STARTS.map(|start| (it, at(start))))
+                {
+                    let zone = zone(zone_name);
+                    let (ahead, next) = counted(|| cron.next_after(start, &zone));
+                    let (back, previous) = counted(|| cron.previous_before(start, &zone));
+                    assert!(cron.has_instants() || (next, previous) == (None, None), "`{text}`");
+                    most = most.max(ahead).max(back);
+                }
+            }
+        }
+    }
+    // The calendar repeats after 4,800 months; some of them are examined twice around a clock change.
+    assert!((100..=3 * 4_800).contains(&most), "{most} steps");
+}
+
+#[test]
+fn counting_does_not_walk() {
+    let start = at("2025-01-01T00:00:00Z");
+    let end = start.after(Duration::from_secs(400 * 86_400));
+    let cron = cron("* * * * * *");
+    let zone = zone("Europe/London");
+    let (steps, count) = counted(|| cron.count_between(start, end, &zone));
+    assert_eq!(count, 400 * 86_400);
+    // Each of 14 months and 3 segments, a few times at the most.
+    assert!((17..=100).contains(&steps), "{steps} steps");
 }
 
 #[test]

@@ -127,6 +127,8 @@ impl Zone {
 
     /// The stretch of time without a clock change that this second lies in.
     pub(super) fn segment_at(&self, at: i64) -> Segment {
+        #[cfg(test)]
+        super::steps::add();
         if let Some(offset) = self.fixed {
             return Segment { start: None, end: None, offset, shift: 0 };
         }
