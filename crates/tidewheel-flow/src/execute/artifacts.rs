@@ -262,12 +262,15 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::os::unix::net::UnixListener;
 
+    use tidewheel_testing::temp_folder;
+
     use super::super::run_folder::copy_whole;
     use super::*;
 
     #[test]
     fn only_what_is_in_the_folder_is_an_artifact() {
-        let base = std::env::temp_dir().join(format!("tidewheel-left-{}", std::process::id()));
+        let scratch = temp_folder("left");
+        let base = scratch.path().to_owned();
         fs::create_dir_all(base.join("dist/deep")).unwrap();
         fs::write(base.join("dist/a.txt"), "1").unwrap();
         fs::write(base.join("dist/deep/b.txt"), "22").unwrap();
@@ -295,12 +298,12 @@ mod tests {
         for outside in ["/etc/hostname", "../x", "a/../../x", ""] {
             assert!(!is_inside(Path::new(outside)), "{outside}");
         }
-        fs::remove_dir_all(base).unwrap();
     }
 
     #[test]
     fn what_is_kept_is_checked_when_it_is_taken() {
-        let runs = std::env::temp_dir().join(format!("tidewheel-kept-{}", std::process::id()));
+        let scratch = temp_folder("kept");
+        let runs = scratch.path();
         let folder = RunFolder::at(runs.join("run"));
         let base = runs.join("base");
         fs::create_dir_all(&base).unwrap();
@@ -326,6 +329,5 @@ mod tests {
         assert_eq!(taken, b"abc");
         fs::write(left.folder.join("y"), "abd").unwrap();
         assert!(left.copy_to(artifact, &mut taken).is_err(), "it has changed");
-        fs::remove_dir_all(runs).unwrap();
     }
 }

@@ -476,17 +476,18 @@ fn write(path: &Path, value: &impl Serialize) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use tidewheel::Outcome;
+    use tidewheel_testing::temp_folder;
 
     use super::*;
 
     #[tokio::test]
     async fn work_that_did_not_make_its_files_is_no_success() {
-        let folder = std::env::temp_dir().join(format!("tidewheel-made-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let scratch = temp_folder("made");
+        let folder = scratch.path();
         fs::write(folder.join("made.bin"), "x").unwrap();
         let (entry, outputs) = (folder.join("entry.json"), Map::new());
         let keep = |patterns: &[&str]| {
-            let made = patterns.iter().map(|it| Files::within(&folder, (*it).to_owned())).collect();
+            let made = patterns.iter().map(|it| Files::within(folder, (*it).to_owned())).collect();
             let (entry, seen) = (entry.clone(), Seen::default());
             Prepared { entry, seen, made, found: None }.keep(&outputs)
         };
@@ -498,18 +499,17 @@ mod tests {
         }
         keep(&["made.*"]).await.expect("it is there");
         assert!(entry.exists());
-        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn inputs_are_found_in_folders_of_any_name_and_folders_are_all_that_is_in_them() {
-        let name = format!("tidewheel-inputs [1]-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
+        let scratch = temp_folder("inputs [1]");
+        let folder = scratch.path();
         fs::create_dir_all(folder.join("src/deep")).unwrap();
         fs::write(folder.join("in.txt"), "1").unwrap();
         fs::write(folder.join("src/deep/code"), "1").unwrap();
         let of = |named: &str| {
-            let files = Files::within(&folder, named.to_owned());
+            let files = Files::within(folder, named.to_owned());
             hash_inputs(&[files], None).ok().map(|files| fingerprint(&Json::Null, &files))
         };
         for (named, file) in [("in.txt", "in.txt"), ("*.txt", "in.txt"), ("src", "src/deep/code")] {
@@ -520,6 +520,5 @@ mod tests {
             fs::write(folder.join(file), "1").unwrap();
         }
         assert_eq!(of("none.txt"), None, "it is not there");
-        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -58,7 +58,7 @@ impl FlowRunner {
             let run = run.to_string();
             let Some(earlier) = self.earlier.clone() else {
                 // Two folders are made sooner than a thread.
-                return RunFolder::make(runs, &run, None);
+                return RunFolder::make(&runs, &run, None);
             };
             let runs = runs.clone();
             let make = move || RunFolder::make(&runs, &run, Some(&earlier));
@@ -261,19 +261,21 @@ mod tests {
 
     use rustix::process::{Uid, geteuid};
     use rustix::thread::set_thread_res_uid;
+    use tidewheel_testing::temp_folder;
 
     use super::*;
 
     #[test]
     fn the_folder_of_an_earlier_run_is_copied_once_and_its_links_stay_links() {
-        let runs = std::env::temp_dir().join(format!("tidewheel-runs-{}", std::process::id()));
-        let first = RunFolder::make(&runs, "a", None).unwrap().folder.join(WORK);
+        let scratch = temp_folder("runs");
+        let runs = scratch.path();
+        let first = RunFolder::make(runs, "a", None).unwrap().folder.join(WORK);
         fs::create_dir(first.join("deep")).unwrap();
         fs::write(first.join("deep/x"), "1").unwrap();
         symlink("/etc/hostname", first.join("link")).unwrap();
         let earlier = |run: &str| Earlier { run: run.to_owned(), tasks: Vec::new() };
         let make =
-            |run: &str, from: &str| RunFolder::make(&runs, run, Some(&earlier(from))).unwrap();
+            |run: &str, from: &str| RunFolder::make(runs, run, Some(&earlier(from))).unwrap();
         let second = make("b", "a").folder.join(WORK);
         assert_eq!(fs::read(second.join("deep/x")).unwrap(), b"1");
         assert_eq!(fs::read_link(second.join("link")).unwrap(), Path::new("/etc/hostname"));
@@ -290,7 +292,6 @@ mod tests {
             assert_eq!(fs::read_dir(made.join(WORK)).unwrap().count(), 0, "{from}");
             fs::remove_dir_all(made).unwrap();
         }
-        fs::remove_dir_all(runs).unwrap();
     }
 
     #[test]
@@ -298,13 +299,13 @@ mod tests {
         // Root may read everything, whatever modes say.
         const PLAIN_USER: u32 = 65_534;
         let user = if geteuid().is_root() { PLAIN_USER } else { geteuid().as_raw() };
-        let runs = std::env::temp_dir().join(format!("tidewheel-kept-back-{}", std::process::id()));
-        fs::create_dir(&runs).unwrap();
-        chown(&runs, Some(user), None).unwrap();
+        let scratch = temp_folder("kept-back");
+        let runs = scratch.path();
+        chown(runs, Some(user), None).unwrap();
         let as_user = || {
             set_thread_res_uid(Uid::from_raw(user), Uid::from_raw(user), Uid::from_raw(user))
                 .unwrap();
-            let first = RunFolder::make(&runs, "a", None).unwrap().folder.join(WORK);
+            let first = RunFolder::make(runs, "a", None).unwrap().folder.join(WORK);
             for name in ["mine", "theirs"] {
                 fs::write(first.join(name), "1").unwrap();
                 fs::create_dir(first.join(format!("{name}.d"))).unwrap();
@@ -313,7 +314,7 @@ mod tests {
                 fs::set_permissions(first.join(name), Permissions::from_mode(0o000)).unwrap();
             }
             let earlier = Earlier { run: "a".to_owned(), tasks: Vec::new() };
-            RunFolder::make(&runs, "b", Some(&earlier)).unwrap()
+            RunFolder::make(runs, "b", Some(&earlier)).unwrap()
         };
         let second = thread::scope(|scope| scope.spawn(as_user).join().unwrap());
         assert!(second.folder.join(WORK).join("mine").exists());
@@ -321,6 +322,5 @@ mod tests {
         let warning = second.warning().unwrap();
         assert!(warning.contains("theirs") && warning.contains("and 1 more"), "{warning}");
         assert_eq!(second.warning(), None);
-        fs::remove_dir_all(runs).unwrap();
     }
 }

@@ -130,7 +130,8 @@ mod tests {
 
     #[test]
     fn files_are_bounded_text() {
-        let path = std::env::temp_dir().join(format!("tidewheel-written-{}", std::process::id()));
+        let scratch = tidewheel_testing::temp_folder("written");
+        let path = scratch.path().join("written");
         fs::write(&path, "a=1\nb=\u{e9}\n").unwrap();
         let read = |bytes_max: u64| read(&path, bytes_max).unwrap();
         assert_eq!(read(11).unwrap().len(), 2);
@@ -140,6 +141,5 @@ mod tests {
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("/etc/hostname", &path).unwrap();
         assert!(read(100).is_err(), "links are not followed");
-        fs::remove_file(&path).unwrap();
     }
 }

@@ -14,6 +14,7 @@ use serde_json::{Map, json};
 use tidewheel::store::{Memory, Store};
 use tidewheel::{Attempt, Tidewheel};
 use tidewheel_flow::{FLOW_KIND, FlowHost, FlowOrder, Means, RecalledTask, Trace, load};
+use tidewheel_testing::patience;
 use tokio::runtime::Runtime;
 
 const ELEMENTS: usize = 8;
@@ -34,8 +35,8 @@ impl Counter {
     }
 
     fn wait_for(&self, count: usize) {
-        let (locked, patience) = (self.0.lock().unwrap(), Duration::from_secs(60));
-        let waited = self.1.wait_timeout_while(locked, patience, |now| *now < count).unwrap();
+        let locked = self.0.lock().unwrap();
+        let waited = self.1.wait_timeout_while(locked, patience(), |now| *now < count).unwrap();
         assert!(!waited.1.timed_out(), "{} of {count}", *waited.0);
     }
 }

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
-use std::time::Duration;
 
 use crate::bench::{Deed, StagedWorld};
 use serde_json::json;
@@ -17,6 +16,7 @@ use tidewheel::{Cancel, Run, Tidewheel};
 use tidewheel_core::decision::{ChangeSet, CommitProof, Tenure};
 use tidewheel_core::row::Snapshot;
 use tidewheel_flow::{FlowHost, FlowOrder, Means, StartError, load};
+use tidewheel_testing::{patience, temp_folder, until};
 
 /// A memory store on a slow disk that can be held up, and that counts what it is given. Clones share
 /// everything.
@@ -134,20 +134,19 @@ async fn whoever_starts_and_steers_a_flow_waits_for_no_disk() {
 /// The file is a pipe that nobody writes to before the only thread has gone on.
 #[tokio::test]
 async fn files_with_variables_are_read_beside_the_runtime() {
-    let folder = std::env::temp_dir().join(format!("tidewheel-pipe-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let pipe = folder.join("variables.env");
+    let folder = temp_folder("pipe");
+    let pipe = folder.path().join("variables.env");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
     let (goes_on, told) = mpsc::channel();
     let writer = std::thread::spawn(move || {
-        let went_on = told.recv_timeout(Duration::from_secs(20)).is_ok();
+        let went_on = told.recv_timeout(patience()).is_ok();
         std::fs::write(pipe, "N=42\n").unwrap();
         went_on
     });
     let slow = Slow::new();
     let yaml = "env_file: [variables.env]\nflow: [{ name: a, run: a }]";
-    let path = folder.join("flow.yaml");
+    let path = folder.path().join("flow.yaml");
     let (run, ()) = tokio::join!(slow.start(&path, yaml), async move {
         settle().await;
         goes_on.send(()).unwrap();
@@ -155,7 +154,6 @@ async fn files_with_variables_are_read_beside_the_runtime() {
     assert!(run.unwrap().report().await.unwrap().is_success());
     assert!(writer.join().unwrap(), "the runtime waited for the file");
     assert_eq!(slow.world.staged().asked["a"].variables["N"], "42");
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[tokio::test]
@@ -176,9 +174,8 @@ flow:
         let before = slow.store.commits();
         let run = slow.start(Path::new("flow.yaml"), yaml).await.unwrap();
         // The first element runs, for ever.
-        while !slow.world.staged().began.iter().any(|task| task.starts_with("each")) {
-            tokio::task::yield_now().await;
-        }
+        let runs = || slow.world.staged().began.iter().any(|task| task.starts_with("each"));
+        until("an element runs", runs).await;
         run.stored().await.unwrap();
         assert!(run.task_name(elements).is_some(), "all are there");
         needed.push(slow.store.commits() - before);

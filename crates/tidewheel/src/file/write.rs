@@ -93,14 +93,16 @@ fn folder_of(path: &Path) -> &Path {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test")]
 
+    use tidewheel_testing::temp_folder;
+
     use super::*;
 
     #[test]
     fn devices_stay_devices_and_links_stay_links() {
         write_atomically(Path::new("/dev/null"), b"x").unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
-        let folder = std::env::temp_dir().join(format!("tidewheel-write-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let scratch = temp_folder("write");
+        let folder = scratch.path();
         let (file, link) = (folder.join("file"), folder.join("link"));
         fs::write(&file, "old").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
@@ -108,15 +110,14 @@ mod tests {
         write_atomically(&link, b"new").unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "new");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "nothing is left over");
-        assert!(check_writable(&folder).is_err() && write_atomically(&folder, b"x").is_err());
-        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 2, "nothing is left over");
+        assert!(check_writable(folder).is_err() && write_atomically(folder, b"x").is_err());
     }
 
     #[test]
     fn threads_that_write_the_same_file_leave_one_of_their_texts_whole() {
-        let folder = std::env::temp_dir().join(format!("tidewheel-threads-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let scratch = temp_folder("threads");
+        let folder = scratch.path();
         let path = folder.join("file");
         let texts: Vec<Vec<u8>> = (0..4_u8).map(|id| vec![id; 100_000]).collect();
         std::thread::scope(|scope| {
@@ -126,15 +127,14 @@ mod tests {
             }
         });
         assert!(texts.contains(&fs::read(&path).unwrap()));
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing is left over");
-        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 1, "nothing is left over");
     }
 
     #[test]
     fn a_file_keeps_its_mode() {
         use std::os::unix::fs::PermissionsExt as _;
-        let folder = std::env::temp_dir().join(format!("tidewheel-mode-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let scratch = temp_folder("mode");
+        let folder = scratch.path();
         let path = folder.join("file");
         fs::write(&path, "old").unwrap();
         for mode in [0o640, 0o755, 0o600] {
@@ -142,6 +142,5 @@ mod tests {
             write_atomically(&path, b"new").unwrap();
             assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
         }
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

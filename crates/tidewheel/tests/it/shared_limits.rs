@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::future::{Ready, ready};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -11,25 +10,19 @@ use tidewheel::run::{Busy, RunGroup};
 use tidewheel::schedule::Firing;
 use tidewheel::store::sqlite::{DataFolder, Durability, Options};
 use tidewheel::{Graph, GraphError, LimitSpec, Rejection, Run, RunBuilder, Task, Tidewheel};
+use tidewheel_testing::{TempDir, temp_folder, until};
 use tokio::sync::Notify;
 
-struct Scratch(PathBuf);
+struct Scratch(TempDir);
 
 impl Scratch {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("tidewheel-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        Self(path)
+        Self(temp_folder(name))
     }
 
     fn folder(&self) -> DataFolder {
-        DataFolder::open(&self.0, Options::default().durability(Durability::Process)).unwrap()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let path = self.0.path().join("data");
+        DataFolder::open(path, Options::default().durability(Durability::Process)).unwrap()
     }
 }
 
@@ -96,13 +89,9 @@ async fn a_wheel_that_ends_leaves_its_units_to_the_others() {
     let forever = forever.limit("db").submit();
     has_started.recv().await.unwrap();
     let next = second.task(|| async { Ok::<_, String>(7) }).limit("db").submit();
-    let explained = loop {
-        let explained = second.explain(&next).unwrap().facts.to_string();
-        if explained.contains("held by") {
-            break explained;
-        }
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    };
+    let explain = || second.explain(&next).unwrap().facts.to_string();
+    until("the holder is found", || explain().contains("held by")).await;
+    let explained = explain();
     assert!(explained.contains("it waits for a unit of the shared limit `db`"), "{explained}");
     assert!(explained.contains("process"), "{explained}");
     first.shutdown(tidewheel::Shutdown::reject().after(Duration::ZERO)).await;
@@ -198,6 +187,7 @@ async fn a_firing_tells_of_its_limits_without_keeping_the_runtime_waiting() {
     };
     let hourly = wheel.every(hour).starting_after(hour).make_run(make).unwrap();
     hourly.fire_now().unwrap();
+    until("the run is being made", || made.load(Ordering::SeqCst) == 1).await;
     let writer = rusqlite::Connection::open(folder.database()).unwrap();
     writer.execute_batch("BEGIN IMMEDIATE").unwrap();
     gate.notify_one();
@@ -206,13 +196,7 @@ async fn a_firing_tells_of_its_limits_without_keeping_the_runtime_waiting() {
     }
     writer.execute_batch("COMMIT").unwrap();
     let has_ended = || hourly.counters().unwrap().outstanding == 0;
-    tokio::time::timeout(Duration::from_secs(60), async {
-        while !has_ended() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    })
-    .await
-    .unwrap();
+    until("the run of the firing ends", has_ended).await;
     assert_eq!((made.load(Ordering::SeqCst), hourly.counters().unwrap().failed), (1, 0));
 }
 
@@ -270,10 +254,16 @@ fn under_way(wheel: &Tidewheel) -> (Run, Arc<Notify>) {
 /// A wheel can define a limit once no other says something else.
 async fn defined_by_another(folder: &DataFolder, units: u32) {
     let other = Tidewheel::builder().store(folder.shard("other").unwrap()).start();
-    while let Err(refused) = other.define_limit("db", LimitSpec::SharedUnits(units)) {
-        assert!(refused.to_string().contains("but has"), "{refused}");
-        tokio::task::yield_now().await;
-    }
+    until("no other has another definition", || {
+        match other.define_limit("db", LimitSpec::SharedUnits(units)) {
+            Ok(()) => true,
+            Err(refused) => {
+                assert!(refused.to_string().contains("but has"), "{refused}");
+                false
+            }
+        }
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 
 use tidewheel::Timestamp;
 use tidewheel::store::sqlite::{DataFolder, Options};
+use tidewheel_testing::temp_folder;
 
 const NOON: Timestamp = Timestamp::from_micros(1_000_000);
 
@@ -12,9 +13,8 @@ fn brought(keys: &[&str]) -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn what_arrives_is_kept_once_and_has_an_instant_of_its_own() {
-    let path = std::env::temp_dir().join(format!("tidewheel-arrivals-{}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&path);
-    let open = || DataFolder::open(&path, Options::default()).unwrap();
+    let scratch = temp_folder("arrivals");
+    let open = || DataFolder::open(scratch.path().join("data"), Options::default()).unwrap();
     let folder = open();
     let kept = folder.keep_arrivals("in", NOON, &brought(&["a", "b"])).unwrap();
     let instants: Vec<i64> = kept.iter().map(|kept| kept.arrival.nominal.as_micros()).collect();
@@ -46,5 +46,4 @@ fn what_arrives_is_kept_once_and_has_an_instant_of_its_own() {
     let waiting = reader.waiting_arrivals("in").unwrap();
     assert_eq!(waiting, [("d".to_owned(), Timestamp::from_micros(5_000_001))], "what waits stays");
     assert_eq!(reader.arrivals("in").unwrap(), waiting);
-    std::fs::remove_dir_all(&path).unwrap();
 }

@@ -317,14 +317,16 @@ fn a_fresh_shard_goes_when_it_has_nothing_left_to_do() {
 fn what_a_dead_holder_of_a_fresh_shard_left_is_swept_up() {
     let folder = TestFolder::new();
     let data = folder.open();
-    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    let hour = std::time::Duration::from_secs(3600);
+    let now = std::time::SystemTime::now();
+    let (old, new) = (now - hour, now + hour);
     let left = |name: &str, at| {
         let path = folder.path().join("locks").join(name);
         fs::File::create(&path).unwrap().set_modified(at).unwrap();
         path
     };
     let dead = left("fresh-dead.lock", old);
-    let young = left("fresh-young.lock", std::time::SystemTime::now());
+    let young = left("fresh-young.lock", new);
     let other = left("other.lock", old);
     let held = data.shard("fresh-held").unwrap();
     assert_eq!(data.sweep().unwrap(), 1);

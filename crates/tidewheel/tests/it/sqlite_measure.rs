@@ -145,6 +145,7 @@ fn with_a_million_finished_and_with_none() {
             let starts = full.submit(10);
             full.end(&starts, || Outcome::Succeeded);
             times.push(started.elapsed() / 2);
+            // sleeps: between two measurements
             std::thread::sleep(Duration::from_millis(5));
         }
         times.sort();

@@ -1,40 +1,23 @@
 //! Work of a shard whose owner is gone, moved to another one: whoever has that goes on with it among its own.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
-use crate::common;
 use crate::common::{Gate, Log};
 use tidewheel::store::sqlite::{DataFolder, Durability, Options, SqliteStore};
 use tidewheel::store::{RunCommand, StoreError};
 use tidewheel::{
     Builder, Graph, LimitSpec, QueueSpec, Rejection, RunId, Shutdown, TaskError, Tidewheel,
 };
+use tidewheel_testing::{TempDir, patience, temp_folder, until};
 
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A folder that is removed with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> (Self, DataFolder) {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("tidewheel-moving-{name}-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let options = Options::default().durability(Durability::Process);
-        let folder = DataFolder::open(&path, options).unwrap();
-        (Self(path), folder)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// A data folder that is removed with the returned value.
+fn data_folder(name: &str) -> (TempDir, DataFolder) {
+    let scratch = temp_folder(name);
+    let options = Options::default().durability(Durability::Process);
+    let folder = DataFolder::open(scratch.path().join("data"), options).unwrap();
+    (scratch, folder)
 }
 
 /// The wheel that has the house, and what tasks say that it takes over.
@@ -59,7 +42,7 @@ async fn leave(folder: &DataFolder, with: impl FnOnce(&Tidewheel)) -> (SqliteSto
     wheel.shutdown(Shutdown::persist()).await;
     drop((wheel, run));
     let (folder, shard) = (folder.clone(), "left");
-    let left = tokio::task::spawn_blocking(move || folder.shard_when_left(shard, PATIENCE));
+    let left = tokio::task::spawn_blocking(move || folder.shard_when_left(shard, patience()));
     (left.await.unwrap().unwrap(), id)
 }
 
@@ -69,7 +52,7 @@ fn shard_of(folder: &DataFolder, run: RunId) -> Option<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn work_that_was_left_goes_on_among_that_of_another() {
-    let (_scratch, folder) = Folder::new("among");
+    let (_scratch, folder) = data_folder("among");
     let (wheel, log) = house(&folder, |builder| builder.slots(1));
     let gate = Gate::closed();
     let pass = gate.pass();
@@ -96,7 +79,7 @@ async fn work_that_was_left_goes_on_among_that_of_another() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_dies_after_it_has_moved_work_leaves_it_to_the_next() {
-    let (_scratch, folder) = Folder::new("next");
+    let (_scratch, folder) = data_folder("next");
     let (wheel, _) = house(&folder, |builder| builder);
     let (mut left, run) = leave(&folder, |_| ()).await;
     // A command that nobody has followed goes along.
@@ -107,13 +90,7 @@ async fn who_dies_after_it_has_moved_work_leaves_it_to_the_next() {
     let (wheel, log) = house(&folder, |builder| builder.paused());
     let run = wheel.find_run(run).expect("the next one finds it");
     let is_paused = || folder.reader().unwrap().run(run.id()).unwrap().unwrap().summary.is_paused;
-    tokio::time::timeout(PATIENCE, async {
-        while !is_paused() {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await
-    .unwrap();
+    until("the pause is followed", is_paused).await;
     run.resume();
     wheel.resume();
     assert!(run.report().await.unwrap().is_success());
@@ -123,7 +100,7 @@ async fn who_dies_after_it_has_moved_work_leaves_it_to_the_next() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn queues_and_limits_go_along_unless_they_contradict() {
-    let (_scratch, folder) = Folder::new("contradict");
+    let (_scratch, folder) = data_folder("contradict");
     let narrow = || QueueSpec { slots: Some(1), ..QueueSpec::default() };
     let (wheel, log) = house(&folder, |builder| builder.queue("same", narrow()));
     let (mut left, run) = leave(&folder, |wheel| {
@@ -137,7 +114,7 @@ async fn queues_and_limits_go_along_unless_they_contradict() {
     let nowhere = folder.shard("left").unwrap().move_to("nowhere").unwrap_err();
     assert!(matches!(nowhere, StoreError::Conflict { .. }));
 
-    let (_scratch, folder) = Folder::new("agree");
+    let (_scratch, folder) = data_folder("agree");
     let (other, _) = house(&folder, |builder| builder.paused().queue("same", narrow()));
     let (mut left, run) = leave(&folder, |wheel| {
         wheel.define_queue("same", narrow()).unwrap();
@@ -166,9 +143,9 @@ async fn queues_and_limits_go_along_unless_they_contradict() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_accepted_while_work_is_taken_in_runs_once() {
     for durability in [Durability::Process, Durability::Power] {
-        let (scratch, _) = Folder::new("busy");
+        let scratch = temp_folder("busy");
         let options = Options::default().durability(durability);
-        let folder = DataFolder::open(&scratch.0, options).unwrap();
+        let folder = DataFolder::open(scratch.path().join("data"), options).unwrap();
         let (wheel, _) = house(&folder, |builder| builder.slots(2));
         let done = Arc::new(AtomicU32::new(0));
         let users = (0..4).map(|_| {
@@ -205,7 +182,7 @@ async fn what_is_accepted_while_work_is_taken_in_runs_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_asked_of_the_dead_is_followed_by_whoever_has_the_run_now() {
-    let (_scratch, folder) = Folder::new("asked");
+    let (_scratch, folder) = data_folder("asked");
     let (wheel, _) = house(&folder, |builder| builder.paused());
     let (mut left, run) = leave(&folder, |_| ()).await;
     folder.send(run, RunCommand::Pause).unwrap();
@@ -214,19 +191,19 @@ async fn what_was_asked_of_the_dead_is_followed_by_whoever_has_the_run_now() {
     own.stored().await.unwrap();
     let (asked, id) = (folder.clone(), own.id());
     let heard =
-        tokio::task::spawn_blocking(move || asked.send_and_wait(id, RunCommand::Pause, PATIENCE));
+        tokio::task::spawn_blocking(move || asked.send_and_wait(id, RunCommand::Pause, patience()));
     assert!(heard.await.unwrap().unwrap());
     // Nobody tells the house: a command for what it has not heard of is word enough.
     left.move_to("house").unwrap();
     let is_paused = || folder.reader().unwrap().run(run).unwrap().unwrap().summary.is_paused;
-    common::until(is_paused).await;
+    until("the pause is followed", is_paused).await;
     assert!(wheel.find_run(run).is_some());
     wheel.shutdown(Shutdown::persist()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_name_stands_for_what_was_accepted_under_it_last() {
-    let (_scratch, folder) = Folder::new("names");
+    let (_scratch, folder) = data_folder("names");
     let (wheel, _) = house(&folder, |builder| builder.paused());
     let graph = || Graph::from_edges([("one", "two")]).unwrap();
     let named = |wheel: &Tidewheel, name: &str| {
@@ -249,7 +226,7 @@ async fn a_name_stands_for_what_was_accepted_under_it_last() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_queue_that_everybody_has_stays_as_it_was() {
-    let (_scratch, folder) = Folder::new("common");
+    let (_scratch, folder) = data_folder("common");
     let (wheel, log) = house(&folder, |builder| builder);
     let (mut left, run) = leave(&folder, |wheel| wheel.pause_queue("default").unwrap()).await;
     left.move_to("house").unwrap();

@@ -6,7 +6,6 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use crate::sqlite_common::{Rig, TestFolder, at};
 use tidewheel::store::sqlite::{DataFolder, Durability, Options};
@@ -181,12 +180,9 @@ fn a_held_shard_is_refused_with_its_holder_and_taken_over_when_that_is_killed() 
     }
     assert!(data.abandoned().unwrap().is_empty());
     other.kill();
-    let killed = Instant::now();
-    while data.abandoned().unwrap() != ["default"] {
-        assert!(killed.elapsed() < Duration::from_secs(1), "not found within a second");
-    }
+    // The lock ends with its process, so the first look finds it.
+    assert_eq!(data.abandoned().unwrap(), ["default"]);
     let (_, snapshot) = data.shard("default").unwrap().take_tenure().unwrap();
-    assert!(killed.elapsed() < Duration::from_secs(1));
     assert_eq!(snapshot.submissions.len(), 3);
 }
 

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::sqlite_common::{Rig, TestFolder, at};
 use tidewheel::clock::wall_clock;
@@ -532,14 +532,20 @@ fn a_command_that_cannot_be_left_is_told_as_soon_as_it_was_promised() {
     let writer = rusqlite::Connection::open(data.database()).unwrap();
     writer.execute_batch("BEGIN IMMEDIATE").unwrap();
     let patience = Duration::from_millis(20);
-    let begin = std::time::Instant::now();
-    let sent = data.send_and_wait(run, RunCommand::Pause, patience);
-    assert!(matches!(sent, Err(FolderError::Busy { .. })), "{sent:?}");
-    assert!(begin.elapsed() < Duration::from_secs(50), "not the minute of other writers");
-    writer.execute_batch("ROLLBACK").unwrap();
+    std::thread::scope(|scope| {
+        // Other writers wait a minute.
+        let other = scope.spawn(|| data.send(run, RunCommand::Resume));
+        let sent = data.send_and_wait(run, RunCommand::Pause, patience);
+        assert!(matches!(sent, Err(FolderError::Busy { .. })), "{sent:?}");
+        assert!(!other.is_finished());
+        writer.execute_batch("ROLLBACK").unwrap();
+        other.join().unwrap().unwrap();
+    });
     // Nobody has followed it, but it is there.
     assert!(!data.send_and_wait(run, RunCommand::Pause, patience).unwrap());
-    assert_eq!(data.inbox("default").unwrap().take().unwrap().len(), 1);
+    let left: Vec<_> = data.inbox("default").unwrap().take().unwrap();
+    let commands: Vec<_> = left.into_iter().map(|sent| sent.command).collect();
+    assert_eq!(commands, [RunCommand::Resume, RunCommand::Pause]);
 }
 
 #[test]
@@ -747,12 +753,9 @@ fn a_backup_under_writes_is_sound_and_complete() {
             }
         });
         for number in 0..5 {
-            let deadline = Instant::now() + Duration::from_secs(20);
             let goal = stored.load(Ordering::SeqCst) + 200;
-            while stored.load(Ordering::SeqCst) < goal {
-                assert!(Instant::now() < deadline);
-                std::thread::yield_now();
-            }
+            let is_reached = || stored.load(Ordering::SeqCst) >= goal;
+            tidewheel_testing::wait_until("more is stored", is_reached);
             let before = stored.load(Ordering::SeqCst);
             let copy = copies.path().join(format!("{number}.db"));
             data.backup(&copy).unwrap();

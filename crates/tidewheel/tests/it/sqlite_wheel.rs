@@ -1,9 +1,7 @@
 //! Wheels on a data folder: what one leaves the next one finds, and other processes can steer it.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::common::{Gate, Log};
@@ -13,30 +11,19 @@ use tidewheel::store::sqlite::{DataFolder, Durability, Options, Retention};
 use tidewheel::store::{RunCommand, RunFilter, ScheduleCommand, StoreError};
 use tidewheel::task::Reason;
 use tidewheel::{Graph, NewTask, Outcome, Rejection, Shutdown, TaskState, Tidewheel};
+use tidewheel_testing::{TempDir, bounded, patience, temp_folder, until};
 
-/// A folder that is removed with the test.
-struct Folder(PathBuf);
+/// A data folder that is removed with the test.
+struct Folder(TempDir);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        // Never one that was there before: a wheel that was dropped may still be closing its database,
-        // and would take the log of a new one of the same name with it.
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("tidewheel-{name}-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let _ = std::fs::remove_dir_all(&path);
-        Self(path)
+        Self(temp_folder(name))
     }
 
     fn open(&self, durability: Durability) -> DataFolder {
-        DataFolder::open(&self.0, Options::default().durability(durability)).unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let path = self.0.path().join("data");
+        DataFolder::open(path, Options::default().durability(durability)).unwrap()
     }
 }
 
@@ -64,9 +51,8 @@ async fn what_one_wheel_leaves_the_next_one_finds() {
             async move { wheel.shutdown(Shutdown::persist()).await }
         });
         // Only once it accepts nothing more, so that nothing else starts when there is room.
-        while wheel.submit_normal(std::future::ready(())).rejection().is_none() {
-            tokio::task::yield_now().await;
-        }
+        let submit = || wheel.submit_normal(std::future::ready(()));
+        until("the wheel shuts down", || submit().rejection().is_some()).await;
         gate.open();
         closing.await.unwrap();
         running.await.unwrap();
@@ -93,13 +79,7 @@ async fn what_one_wheel_leaves_the_next_one_finds() {
             let runs = reader.runs(&later).unwrap();
             runs[0].result() == Some(RunResult::Succeeded)
         };
-        tokio::time::timeout(Duration::from_secs(60), async {
-            while !is_over() {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-        })
-        .await
-        .unwrap();
+        until("the run succeeds", is_over).await;
         assert_eq!(log.take(), ["graph one", "graph two", "graph three"]);
         wheel.shutdown(Shutdown::persist()).await;
         assert_eq!(reader.schedules(false).unwrap().len(), 1);
@@ -187,9 +167,7 @@ async fn a_run_found_in_a_folder_has_a_handle_that_does_all_that_others_do() {
             .unwrap();
         run.add_task(NewTask::new("early").before(["join"])).unwrap();
         let id = run.id();
-        while run.counts().of(TaskState::Skipped) == 0 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until("`skip` is skipped", || run.counts().of(TaskState::Skipped) > 0).await;
         wheel.shutdown(Shutdown::persist().after(Duration::ZERO)).await;
         drop((wheel, run));
 
@@ -298,24 +276,15 @@ async fn another_process_pauses_resumes_and_cancels_a_run() {
         let state = |what: &'static str| {
             let reader = elsewhere.reader().unwrap();
             let id = run.id();
-            async move {
-                tokio::time::timeout(Duration::from_secs(60), async {
-                    loop {
-                        let detail = reader.run(id).unwrap().unwrap();
-                        let seen = match (detail.summary.result(), detail.summary.is_paused) {
-                            (Some(result), _) => result.word(),
-                            (None, true) => "paused",
-                            (None, false) => "live",
-                        };
-                        if seen == what {
-                            return;
-                        }
-                        tokio::time::sleep(Duration::from_millis(1)).await;
-                    }
-                })
-                .await
-                .unwrap_or_else(|_| panic!("never {what}"));
-            }
+            until(what, move || {
+                let detail = reader.run(id).unwrap().unwrap();
+                let seen = match (detail.summary.result(), detail.summary.is_paused) {
+                    (Some(result), _) => result.word(),
+                    (None, true) => "paused",
+                    (None, false) => "live",
+                };
+                seen == what
+            })
         };
         elsewhere.send(run.id(), RunCommand::Pause).unwrap();
         state("paused").await;
@@ -332,7 +301,6 @@ async fn another_process_pauses_resumes_and_cancels_a_run() {
 /// A command may come twice, when its owner died before it could say that it was followed: a firing does not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn schedules_are_steered_by_other_processes() {
-    const PATIENCE: Duration = Duration::from_secs(30);
     let scratch = Folder::new("schedule-inbox");
     let folder = scratch.open(Durability::Process);
     let wheel = Tidewheel::builder().store(folder.shard("a").unwrap()).start();
@@ -341,7 +309,7 @@ async fn schedules_are_steered_by_other_processes() {
     let elsewhere = scratch.open(Durability::Process);
     let send = |commands: Vec<ScheduleCommand>| {
         let (elsewhere, id) = (elsewhere.clone(), schedule.id());
-        let sent = move || elsewhere.send_to_schedule(id, &commands, PATIENCE);
+        let sent = move || elsewhere.send_to_schedule(id, &commands, patience());
         async move { tokio::task::spawn_blocking(sent).await.unwrap() }
     };
     assert!(send(vec![ScheduleCommand::Pause]).await.unwrap());
@@ -366,14 +334,13 @@ async fn schedules_are_steered_by_other_processes() {
 /// Whoever asks gets the answer of the scheduler that has the run; without one there is none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_living_owner_says_why_a_task_waits_whoever_asks() {
-    const PATIENCE: Duration = Duration::from_secs(30);
     let scratch = Folder::new("questions");
     let folder = scratch.open(Durability::Process);
     let elsewhere = scratch.open(Durability::Process);
     let wheel = Tidewheel::builder().slots(1).store(folder.shard("a").unwrap()).start();
     let mut graph = Graph::builder();
-    graph.task("first").estimate(Duration::from_secs(1_000));
-    graph.task("second").after(["first"]).estimate(Duration::from_secs(50));
+    graph.task("first").estimate(Duration::from_secs(1_000_000));
+    graph.task("second").after(["first"]).estimate(Duration::from_secs(50_000));
     graph.task("third").after(["second"]);
     let run = wheel.run(graph.build().unwrap(), |_| std::future::pending::<()>()).start().unwrap();
     let id = run.id();
@@ -382,21 +349,21 @@ async fn a_living_owner_says_why_a_task_waits_whoever_asks() {
         tokio::task::spawn_blocking(move || folder.ask_owner(id, &tasks, patience).unwrap())
     };
 
-    let answer = ask(vec![0, 1, 2, 7], PATIENCE).await.unwrap().expect("the owner answers");
+    let answer = ask(vec![0, 1, 2, 7], patience()).await.unwrap().expect("the owner answers");
     let tasks: Vec<u32> = answer.iter().map(|it| it.task).collect();
     assert_eq!(tasks, [0, 1, 2], "there is no task 7");
     assert_eq!(answer[0].state, TaskState::Running);
     assert_eq!(answer[0].expected_start, None);
     assert_eq!(answer[1].holds, ["waits for 1 task: `first` (running)"]);
     let seconds = answer[1].expected_start.expect("durations are known").as_secs();
-    assert!((900..=1_000).contains(&seconds), "{seconds}");
+    assert!((900_000..=1_000_000).contains(&seconds), "{seconds}");
     let seconds = answer[2].expected_start.expect("durations are known").as_secs();
-    assert!((950..=1_050).contains(&seconds), "{seconds}");
+    assert!((950_000..=1_050_000).contains(&seconds), "{seconds}");
 
     wheel.shutdown(Shutdown::persist().after(Duration::ZERO)).await;
     drop((wheel, run));
     assert_eq!(ask(vec![1], Duration::ZERO).await.unwrap(), None, "nobody has the run");
-    let unknown = elsewhere.ask_owner(tidewheel::RunId(5), &[0], PATIENCE).unwrap();
+    let unknown = elsewhere.ask_owner(tidewheel::RunId(5), &[0], patience()).unwrap();
     assert_eq!(unknown, None, "there is no such run, so nobody is waited for");
 }
 
@@ -418,19 +385,15 @@ async fn a_wheel_whose_tenure_was_taken_restores_once_the_other_one_is_gone() {
         let mut other = folder.shard("a").unwrap();
         let _ = tidewheel::store::Store::take_tenure(&mut other).unwrap();
         assert!(matches!(wheel.pause_queue("default"), Err(Rejection::Unavailable(_))));
-        let held = async {
-            while !wheel.trouble().is_some_and(|why| why.contains("is held by process")) {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(20), held).await.expect("it takes it back");
+        let is_held = || wheel.trouble().is_some_and(|why| why.contains("is held by process"));
+        until("the wheel finds the other one", is_held).await;
         drop(other);
         let back = async {
             while wheel.submit_normal(async {}).await.is_err() {
-                tokio::time::sleep(Duration::from_millis(1)).await;
+                tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(20), back).await.expect("it does not take over");
+        bounded("the wheel takes over", back).await;
         // What ran was stopped, for the other one would have run it; its code cannot run again.
         assert!(running.await.is_err());
         assert_eq!(log.len(), 0);
@@ -503,7 +466,11 @@ async fn a_database_that_others_keep_holds_up_no_thread_of_the_runtime() {
         let log = Log::default();
         let seen = log.clone();
         let gate = Gate::closed();
-        let held = wheel.submit_normal(gate.pass());
+        let (pass, told) = (gate.pass(), log.clone());
+        let held = wheel.submit_normal(async move {
+            pass.await;
+            told.add("held");
+        });
         held.accepted().await.unwrap();
 
         let others = rusqlite::Connection::open(folder.database()).unwrap();
@@ -516,14 +483,19 @@ async fn a_database_that_others_keep_holds_up_no_thread_of_the_runtime() {
         });
         let run = run.start().unwrap();
         gate.open();
-        let stored = wheel.stored();
-        let waited = tokio::time::timeout(Duration::from_millis(200), stored).await;
-        assert!(waited.is_err(), "others keep the database");
-        assert_eq!(log.len(), 0);
+        // The runtime runs other code meanwhile.
+        until("the first task ends", || log.len() == 1).await;
+        tokio::select! {
+            biased;
+            stored = wheel.stored() => panic!("others keep the database: {stored:?}"),
+            () = std::future::ready(()) => {}
+        }
+        assert_eq!(log.take(), ["held"], "nothing starts before it is stored");
 
         others.execute_batch("COMMIT").unwrap();
         held.await.unwrap();
         assert!(run.await.unwrap().is_success());
+        assert_eq!(log.take(), ["a", "b"]);
         wheel.shutdown(Shutdown::drain()).await;
     }
 }

@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
@@ -20,6 +19,7 @@ use tidewheel_flow::{
     AgainWith, FLOW_KIND, FlowHost, FlowOrder, Means, PastRun, Progress, TaskArtifacts, load,
     resolve_params,
 };
+use tidewheel_testing::{TempDir, temp_folder};
 use tokio::runtime::Runtime;
 
 use super::deed::Deed;
@@ -36,6 +36,7 @@ pub struct Stage {
     /// The flows, of which the first is run.
     flows: Vec<(PathBuf, Arc<str>)>,
     folder: PathBuf,
+    _scratch: TempDir,
     store: Memory,
     /// Steps at once.
     pub slots: u32,
@@ -77,13 +78,12 @@ struct Life {
 
 impl Stage {
     pub fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("tidewheel-stage-{}-{number}", std::process::id());
+        let scratch = temp_folder("stage");
         Self {
             world: Arc::default(),
             flows: Vec::new(),
-            folder: std::env::temp_dir().join(name),
+            folder: scratch.path().join("flows"),
+            _scratch: scratch,
             store: Memory::new(),
             slots: 5,
             passed: Duration::ZERO,
@@ -360,8 +360,6 @@ impl Life {
 impl Drop for Stage {
     fn drop(&mut self) {
         self.crash();
-        // Most stories write no file.
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 

@@ -19,11 +19,10 @@ use tidewheel::store::{Answer, AttemptRecord, OutputValue, RecordedOutcome};
 use tidewheel::task::{BoxError, Reason};
 use tidewheel::{Attempt, RunId};
 use tidewheel_flow::{Answers, Pending, Recalled, RecalledTask, Trace, World};
+use tidewheel_testing::patience;
 
 use super::deed::{Deed, End, Printed};
 
-/// Only what is broken takes so long.
-const PATIENCE: Duration = Duration::from_secs(60);
 const TERM: ProcessStatus = ProcessStatus::Signalled { number: 15, name: "SIGTERM" };
 
 #[derive(Debug, Default)]
@@ -83,7 +82,7 @@ impl StagedWorld {
     /// Waits until so many tasks have begun, on threads that really run.
     pub fn wait_for_beginnings(&self, count: usize) {
         let waits = |staged: &mut Staged| staged.began.len() < count;
-        let waited = self.told.wait_timeout_while(self.staged(), PATIENCE, waits);
+        let waited = self.told.wait_timeout_while(self.staged(), patience(), waits);
         let (staged, _) = waited.unwrap_or_else(PoisonError::into_inner);
         assert!(staged.began.len() >= count, "only {:?} began", staged.began);
     }

@@ -213,7 +213,8 @@ mod tests {
 
     #[test]
     fn what_waits_for_a_descriptor_comes_first_and_is_written_at_the_end() {
-        let path = std::env::temp_dir().join(format!("tidewheel-output-{}", std::process::id()));
+        let scratch = tidewheel_testing::temp_folder("output");
+        let path = scratch.path().join("log");
         let mut sink = Sink::new(Some(path.clone()), 100, None);
         // As when the file could not be opened for want of descriptors.
         sink.log.waiting = b"one ".to_vec();
@@ -233,7 +234,6 @@ mod tests {
         sink.log.kept = 4;
         assert!(sink.is_log_open());
         assert!(sink.output().problem.is_some() && sink.output().bytes_kept == 0);
-        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

@@ -75,7 +75,8 @@ mod tests {
 
     #[test]
     fn turns_are_told_once_both_streams_had_one() {
-        let path = std::env::temp_dir().join(format!("tidewheel-turns-{}", std::process::id()));
+        let scratch = tidewheel_testing::temp_folder("turns");
+        let path = scratch.path().join("turns");
         let mut turns = Turns::new(Some(path.clone()));
         turns.note(0, 3);
         turns.note(0, 4);
@@ -94,6 +95,5 @@ mod tests {
         turns.finish();
         let bytes = std::fs::metadata(&path).unwrap().len();
         assert!((BYTES_MAX..BYTES_MAX + 100).contains(&bytes), "{bytes}");
-        std::fs::remove_file(path).unwrap();
     }
 }

@@ -173,15 +173,14 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test")]
 
     use std::sync::mpsc;
-    use std::time::Duration;
 
     use super::*;
     use crate::store::sqlite::Options;
 
     #[test]
     fn it_rings_when_somebody_else_writes_and_is_silent_when_it_is_gone() {
-        let name = format!("tidewheel-bell-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        let scratch = tidewheel_testing::temp_folder("bell");
+        let path = scratch.path().join("data");
         let folder = DataFolder::open(&path, Options::default()).unwrap();
         let (told, rung) = mpsc::channel();
         let bell = folder.bell(move || _ = told.send(())).unwrap();
@@ -194,10 +193,9 @@ mod tests {
         for word in ["one", "two"] {
             while rung.try_recv().is_ok() {}
             write(word);
-            rung.recv_timeout(Duration::from_secs(60)).unwrap();
+            rung.recv_timeout(tidewheel_testing::patience()).unwrap();
         }
         drop(bell);
         assert!(rung.iter().count() < 10, "whoever rang is gone, or this would never end");
-        let _ = std::fs::remove_dir_all(path);
     }
 }

@@ -177,10 +177,8 @@ mod tests {
 
     #[test]
     fn a_log_that_is_read_is_tried_to_be_cut_less_and_less_often() {
-        let folder = std::env::temp_dir().join(format!("tidewheel-log-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir(&folder).unwrap();
-        let path = folder.join("log.db");
+        let scratch = tidewheel_testing::temp_folder("log");
+        let path = scratch.path().join("log.db");
         let reader = Connection::open(&path).unwrap();
         reader.pragma_update(None, "journal_mode", "WAL").unwrap();
         reader.execute_batch("CREATE TABLE t (x); BEGIN; SELECT * FROM t").unwrap();
@@ -207,8 +205,6 @@ mod tests {
         assert_eq!(next(20_000.0), Some(at(20_060.0)));
         reader.execute_batch("COMMIT").unwrap();
         assert_eq!(next(20_060.0), None);
-        assert_eq!(std::fs::metadata(folder.join("log.db-wal")).unwrap().len(), 0);
-        drop((reader, writer, mover));
-        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(std::fs::metadata(scratch.path().join("log.db-wal")).unwrap().len(), 0);
     }
 }

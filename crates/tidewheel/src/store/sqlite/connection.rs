@@ -177,16 +177,28 @@ pub(super) fn be_patient(connection: &mut Connection, patient: bool) -> rusqlite
 fn linger(tries: i32) -> bool {
     let goes_on = tries < 2;
     if goes_on {
-        thread::sleep(Duration::from_millis(1));
+        pause(Duration::from_millis(1));
     }
     goes_on
+}
+
+/// Sleeps because another process or thread is in the way.
+pub(super) fn pause(time: Duration) {
+    #[cfg(test)]
+    PAUSED.set(PAUSED.get() + time);
+    thread::sleep(time);
+}
+
+// Tests count what a thread wanted to sleep: how long that took says more about the machine.
+#[cfg(test)]
+thread_local! {
+    pub(super) static PAUSED: std::cell::Cell<Duration> = const { std::cell::Cell::new(Duration::ZERO) };
 }
 
 /// Waits for other processes, patiently: in small steps, for a minute in all.
 fn wait(tries: i32) -> bool {
     const QUICK: i32 = 50;
-    let pause = if tries < QUICK { 1 } else { 5 };
-    thread::sleep(Duration::from_millis(pause));
+    pause(Duration::from_millis(if tries < QUICK { 1 } else { 5 }));
     tries < QUICK + 12_000
 }
 
@@ -304,10 +316,8 @@ mod tests {
     /// Reading statements anew took a quarter of what a server does that accepts runs.
     #[test]
     fn a_statement_is_read_once_whatever_is_bound_to_it() {
-        let path = std::env::temp_dir().join(format!("tidewheel-once-{}.db", std::process::id()));
-        for suffix in ["", "-wal", "-shm"] {
-            let _ = std::fs::remove_file(with_suffix(&path, suffix));
-        }
+        let scratch = tidewheel_testing::temp_folder("once");
+        let path = scratch.path().join("once.db");
         create(&path).unwrap();
         let writes = open(&path, Durability::Power).unwrap();
         for connection in [&writes, &open_read_only(&path).unwrap()] {
@@ -319,10 +329,6 @@ mod tests {
                 assert_eq!(found, Err(rusqlite::Error::QueryReturnedNoRows));
             }
             assert_eq!(statement.get_status(StatementStatus::RePrepare), 0);
-        }
-        drop(writes);
-        for suffix in ["", "-wal", "-shm"] {
-            let _ = std::fs::remove_file(with_suffix(&path, suffix));
         }
     }
 }

@@ -24,7 +24,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 const FRESH: &str = "fresh-";
 const NAME_MAX: usize = 64;
 /// How long a lock is asked for again that somebody has.
-const PATIENCE: Duration = Duration::from_millis(50);
+pub(super) const PATIENCE: Duration = Duration::from_millis(50);
 /// How old the lock of a shard must be that has no row, to be taken for left over.
 const LEFT_OVER_AGE: Duration = Duration::from_secs(60);
 
@@ -250,7 +250,7 @@ impl DataFolder {
             if taken.is_ok() || started.elapsed() >= PATIENCE {
                 return Ok(taken);
             }
-            thread::sleep(Duration::from_millis(2));
+            super::connection::pause(Duration::from_millis(2));
         }
     }
 

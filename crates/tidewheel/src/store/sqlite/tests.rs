@@ -14,27 +14,20 @@ use tidewheel_core::input::{Command, Event, Input, Outcome, Submission};
 use tidewheel_core::spec::{Attachment, Config, Profile};
 use tidewheel_core::task::TaskState;
 use tidewheel_core::time::{Moment, Now, Timestamp};
+use tidewheel_testing::{TempDir, temp_folder};
 
+use super::connection::PAUSED;
 use super::folder::lock_opening;
+use super::shards::PATIENCE;
 use super::store::SqliteStore;
 use super::{DataFolder, Durability, FolderError, Options, Reader, Retention};
 use crate::store::{AttemptRecord, OutputRecord, OutputValue, RunFilter, Store as _, StoreError};
 
-pub(super) struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-pub(super) fn folder(name: &str) -> (Folder, DataFolder) {
-    let name = format!("tidewheel-unit-{}-{name}", std::process::id());
-    let path = std::env::temp_dir().join(name);
-    let _ = std::fs::remove_dir_all(&path);
+pub(super) fn folder(name: &str) -> (TempDir, DataFolder) {
+    let scratch = temp_folder("unit");
     let options = Options::default().durability(Durability::Process);
-    let data = DataFolder::open(&path, options).unwrap();
-    (Folder(path), data)
+    let data = DataFolder::open(scratch.path().join(name), options).unwrap();
+    (scratch, data)
 }
 
 /// A decision that accepts one submission with a payload of some size.
@@ -175,9 +168,9 @@ fn a_lock_names_its_holder_and_waits_for_no_one() {
     let _store = data.shard("default").unwrap();
     // Another folder handle of this process is as foreign as another process.
     let other = DataFolder::open(data.path(), Options::default()).unwrap();
-    let started = std::time::Instant::now();
     let error = other.shard("default").unwrap_err();
-    assert!(started.elapsed() < Duration::from_secs(5));
+    // Only as long as it takes to give a lock back.
+    assert!(PAUSED.get() <= 2 * PATIENCE, "{:?}", PAUSED.get());
     let text = error.to_string();
     let expected = format!("`default` is held by process {} since 20", std::process::id());
     assert!(text.starts_with(&expected), "{text}");
@@ -260,9 +253,9 @@ fn a_fresh_shard_with_unfinished_work_is_given_back_without_waiting_for_those_wh
     decision(1).commit(|changes| store.commit(tenure, changes, &[])).unwrap();
     let writer = rusqlite::Connection::open(data.database()).unwrap();
     writer.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let started = std::time::Instant::now();
+    PAUSED.set(Duration::ZERO);
     drop(store);
-    assert!(started.elapsed() < Duration::from_secs(30), "it waited for another");
+    assert!(PAUSED.get() <= PATIENCE, "it waited for another: {:?}", PAUSED.get());
     writer.execute_batch("COMMIT").unwrap();
     assert_eq!(data.abandoned().unwrap(), ["fresh-busy"]);
 }

@@ -276,8 +276,8 @@ mod tests {
 
     #[test]
     fn folders_that_took_their_own_rights_away_are_removed() {
-        let name = format!("tidewheel-locked-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
+        let scratch = tidewheel_testing::temp_folder("locked");
+        let folder = scratch.path().to_owned();
         let locked = folder.join("runs/run/locked");
         fs::create_dir_all(locked.join("deep")).unwrap();
         fs::write(locked.join("deep/file"), "123").unwrap();
@@ -299,6 +299,5 @@ mod tests {
         assert!(swept.left.is_empty(), "{:?}", swept.left);
         assert_eq!((swept.files, swept.bytes), (1, 3));
         assert!(!folder.join("runs/run").exists());
-        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -4,25 +4,22 @@
 #![allow(dead_code, clippy::unwrap_used, reason = "each test file uses its own part")]
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use tidewheel::store::sqlite::{DataFolder, Durability, Options};
+use tidewheel_testing::{TempDir, temp_folder};
 
-/// A folder that is removed when the test ends.
+/// A data folder that is removed when the test ends.
 #[derive(Debug)]
 pub struct TestFolder {
     path: PathBuf,
+    _parent: TempDir,
 }
 
 impl TestFolder {
-    /// A new path; nothing is there.
+    /// Returns a new path; nothing is there.
     pub fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("tidewheel-sqlite-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let _ = std::fs::remove_dir_all(&path);
-        Self { path }
+        let parent = temp_folder("sqlite");
+        Self { path: parent.path().join("data"), _parent: parent }
     }
 
     pub fn path(&self) -> &Path {
@@ -36,12 +33,6 @@ impl TestFolder {
 
     pub fn open_with(&self, options: Options) -> DataFolder {
         DataFolder::open(&self.path, options).unwrap()
-    }
-}
-
-impl Drop for TestFolder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.path);
     }
 }
 
