@@ -1,16 +1,13 @@
-//! The cron vectors of other projects: what we must agree on, and why we differ elsewhere.
+//! Vectors of cron expressions: own ones, and those of other projects, with the reasons for each difference.
 //!
-//! The vectors are not part of the repository; without them this test has nothing to say. Rows of
-//! our own are in `src/calendar/golden.txt`.
+//! The vectors of others are not part of the repository: `./test data` needs them. Instants around clock changes are
+//! in `src/calendar/golden.txt`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tidewheel_core::calendar::{Cron, Zone};
 use tidewheel_core::time::Timestamp;
-
-use tidewheel_testing::skipped;
 
 /// One line of the vector file.
 struct Vector {
@@ -52,6 +49,16 @@ impl Vector {
             changes: list("dst"),
             options: value["options"].clone(),
         }
+    }
+
+    /// Reads a line of `tests/data/cron.txt`.
+    fn own(line: &str) -> Self {
+        let parts: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [operation, expression, zone, start, expected] = parts[..] else { panic!("{line}") };
+        let mut value =
+            json!({ "op": operation, "expr": expression, "zone": zone, "start": start });
+        value["expect"] = expected.split_whitespace().collect();
+        Self::read(&value.to_string())
     }
 
     fn is_required(&self) -> bool {
@@ -241,52 +248,60 @@ fn is_overtaken(vector: &Vector) -> bool {
     vector.zone == "Africa/Casablanca" && beyond && new_rules
 }
 
-fn vectors() -> Option<Vec<Vector>> {
-    let path =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/cron/vectors.jsonl");
-    let text = std::fs::read_to_string(path).ok()?;
-    Some(text.lines().map(Vector::read).filter(|vector| !vector.is("systemd")).collect())
+#[test]
+fn every_own_vector_holds() {
+    let lines = include_str!("../data/cron.txt").lines().filter(|line| !line.starts_with('#'));
+    let mut count = 0;
+    for line in lines {
+        assert_eq!(Vector::own(line).check(), Ok(()), "{line}");
+        count += 1;
+    }
+    assert!(count > 50, "only {count} vectors were read");
 }
 
-#[test]
-fn every_vector_agrees_or_differs_for_a_known_reason() {
-    let Some(vectors) = vectors() else {
-        return skipped(
-            "every_vector_agrees_or_differs_for_a_known_reason",
-            "the vectors are not beside this clone",
-        );
-    };
-    let mut agreed: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut differing = [0; REASONS.len()];
-    let mut overtaken = 0;
-    let mut failures = Vec::new();
-    for vector in &vectors {
-        let Err(answer) = vector.check() else {
-            *agreed.entry(&vector.dialect).or_default() += 1;
-            continue;
-        };
-        let reason = REASONS.iter().position(|(_, _, applies)| applies(vector));
-        match reason {
-            _ if vector.is_required() && is_overtaken(vector) => {
+mod shared_data {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs the shared data: ./test data"]
+    fn every_vector_agrees_or_differs_for_a_known_reason() {
+        let path = tidewheel_testing::shared_data("cron/vectors.jsonl");
+        let text = std::fs::read_to_string(path).expect("text");
+        let vectors: Vec<Vector> = text.lines().map(Vector::read).collect();
+        let vectors: Vec<Vector> =
+            vectors.into_iter().filter(|vector| !vector.is("systemd")).collect();
+        let mut agreed: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut differing = [0; REASONS.len()];
+        let mut overtaken = 0;
+        let mut failures = Vec::new();
+        for vector in &vectors {
+            let Err(answer) = vector.check() else {
                 *agreed.entry(&vector.dialect).or_default() += 1;
-                overtaken += 1;
+                continue;
+            };
+            let reason = REASONS.iter().position(|(_, _, applies)| applies(vector));
+            match reason {
+                _ if vector.is_required() && is_overtaken(vector) => {
+                    *agreed.entry(&vector.dialect).or_default() += 1;
+                    overtaken += 1;
+                }
+                Some(reason) if !vector.is_required() => differing[reason] += 1,
+                _ => failures.push(format!(
+                    "{} {} `{}` {} {}: {answer}, expected {:?}",
+                    vector.dialect,
+                    vector.id,
+                    vector.expression,
+                    vector.zone,
+                    vector.start,
+                    vector.expected
+                )),
             }
-            Some(reason) if !vector.is_required() => differing[reason] += 1,
-            _ => failures.push(format!(
-                "{} {} `{}` {} {}: {answer}, expected {:?}",
-                vector.dialect,
-                vector.id,
-                vector.expression,
-                vector.zone,
-                vector.start,
-                vector.expected
-            )),
         }
-    }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
-    assert!(overtaken <= OVERTAKEN_MAX, "{overtaken}");
-    assert_eq!(agreed, AGREED.into_iter().collect());
-    for ((reason, expected, _), found) in REASONS.iter().zip(differing) {
-        assert_eq!(found, *expected, "{reason}");
+        assert!(failures.is_empty(), "{}", failures.join("\n"));
+        assert!(overtaken <= OVERTAKEN_MAX, "{overtaken}");
+        assert_eq!(agreed, AGREED.into_iter().collect());
+        for ((reason, expected, _), found) in REASONS.iter().zip(differing) {
+            assert_eq!(found, *expected, "{reason}");
+        }
     }
 }
