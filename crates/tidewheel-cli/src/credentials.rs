@@ -119,12 +119,14 @@ fn failed(path: &Path, what: &str, error: io::Error) -> CommandError {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test")]
 
+    use tidewheel_testing::temp_folder;
+
     use super::*;
 
     #[test]
     fn what_is_kept_is_for_its_owner_only_and_found_again() {
-        let folder = std::env::temp_dir().join(format!("tidewheel-login-{}", std::process::id()));
-        let path = folder.join("tidewheel").join(FILE);
+        let folder = temp_folder("login");
+        let path = folder.path().join("tidewheel").join(FILE);
         let mut kept = Credentials::open(path.clone()).unwrap();
         assert_eq!(kept.token("https://tide.example"), None);
         kept.keep("https://tide.example/", "tidewheel_0123").unwrap();
@@ -138,6 +140,5 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         let error = Credentials::open(path).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Refused, "{:?}", error.error);
-        fs::remove_dir_all(folder).unwrap();
     }
 }

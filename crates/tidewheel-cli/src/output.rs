@@ -49,14 +49,16 @@ fn unwritten(path: &Path, error: std::io::Error) -> CommandError {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test")]
 
+    use tidewheel_testing::temp_folder;
+
     use super::*;
 
     #[test]
     fn what_is_there_is_not_written_as_new() {
-        let path = std::env::temp_dir().join(format!("tidewheel-output-{}", std::process::id()));
+        let folder = temp_folder("output");
+        let path = folder.path().join("result");
         assert!(write_new(&path, "first").unwrap());
         assert!(!write_new(&path, "second").unwrap());
         assert_eq!(fs::read_to_string(&path).unwrap(), "first");
-        fs::remove_file(&path).unwrap();
     }
 }

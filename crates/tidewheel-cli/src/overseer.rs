@@ -117,12 +117,14 @@ pub(crate) fn handed_over() -> io::Result<Vec<HandedOver>> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test")]
 
+    use tidewheel_testing::temp_folder;
+
     use super::*;
 
     #[test]
     fn it_is_told_where_it_listens() {
-        let path = std::env::temp_dir().join(format!("tidewheel-overseer-{}", std::process::id()));
-        let _ = std::fs::remove_file(&path);
+        let folder = temp_folder("overseer");
+        let path = folder.path().join("notify");
         let heard = UnixDatagram::bind(&path).unwrap();
         let patience = Some(Duration::from_secs(10));
         let overseer = Overseer { socket: Some(path.clone().into_os_string()), patience };

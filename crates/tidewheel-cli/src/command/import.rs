@@ -449,6 +449,8 @@ fn to_json(warnings: &[Warning]) -> Json {
 
 #[cfg(test)]
 mod tests {
+    use tidewheel_testing::temp_folder;
+
     use super::*;
 
     fn flow(name: &str) -> ImportedFlow {
@@ -460,28 +462,21 @@ mod tests {
         }
     }
 
-    /// A folder of this test alone.
-    fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("tidewheel-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        folder
-    }
-
     #[test]
     fn a_folder_takes_many_flows_and_a_file_one() {
         let (one, two) = ([flow("a")], [flow("a"), flow("b")]);
-        let folder = folder("import-paths");
+        let temp = temp_folder("import-paths");
+        let folder = temp.path().join("new");
         assert_eq!(paths(&folder, &two).unwrap(), [folder.join("a.yaml"), folder.join("b.yaml")]);
         let file = folder.join("x.yml");
         assert_eq!(paths(&file, &one).unwrap(), std::slice::from_ref(&file));
         assert_eq!(paths(&file, &two).unwrap_err().exit_code(), 2);
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
     fn nothing_is_written_when_one_file_is_in_the_way() {
-        let folder = folder("import-conflict");
-        fs::create_dir_all(&folder).unwrap();
+        let temp = temp_folder("import-conflict");
+        let folder = temp.path();
         let (a, b) = (folder.join("a.yaml"), folder.join("b.yaml"));
         fs::write(&b, "mine").unwrap();
         let files = [(a.as_path(), "new"), (b.as_path(), "new")];
@@ -490,7 +485,6 @@ mod tests {
         assert_eq!(fs::read_to_string(&b).unwrap(), "mine");
         write_all(files.into_iter(), true).unwrap();
         assert_eq!(fs::read_to_string(&b).unwrap(), "new");
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -27,10 +27,8 @@ use super::source::StatusSource;
 
 /// More wait to be accepted, unless one of these has not asked for anything yet.
 pub(super) const CONNECTIONS_MAX: usize = 32;
-/// From accepting a connection to its end.
-const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
-/// From accepting it to the end of the headers of its request.
-pub(super) const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+const TIMEOUTS: Timeouts =
+    Timeouts { connection: Duration::from_secs(10), head: Duration::from_secs(5) };
 /// Cookies count, and those of every server on this machine's name arrive here.
 const HEAD_BYTES_MAX: usize = 32 * 1024;
 const HEADERS_MAX: usize = 64;
@@ -38,6 +36,15 @@ const HEADERS_MAX: usize = 64;
 const STOP_GRACE: Duration = Duration::from_millis(500);
 /// How long to leave the socket alone when no connection can be accepted, as without descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long a client may take.
+#[derive(Clone, Copy)]
+pub(super) struct Timeouts {
+    /// From accepting a connection to its end.
+    pub connection: Duration,
+    /// From accepting it to the end of the headers of its request.
+    pub head: Duration,
+}
 
 /// Serves the state of a run on the loopback interface until it is stopped or dropped.
 ///
@@ -70,11 +77,20 @@ impl StatusPort {
 impl StatusServer {
     /// Starts to serve.
     pub async fn start(port: StatusPort, source: Arc<dyn StatusSource>) -> Result<Self, Error> {
+        Self::start_with(port, source, TIMEOUTS).await
+    }
+
+    /// Starts to serve with other timeouts.
+    pub(super) async fn start_with(
+        port: StatusPort,
+        source: Arc<dyn StatusSource>,
+        timeouts: Timeouts,
+    ) -> Result<Self, Error> {
         let listener = TcpListener::from_std(port.listener)?;
         let address = listener.local_addr()?;
         let site = Arc::new(Site::new(address.port(), source));
         let (stop, stopped) = oneshot::channel();
-        let serving = tokio::spawn(serve(listener, Arc::clone(&site), stopped));
+        let serving = tokio::spawn(serve(listener, Arc::clone(&site), stopped, timeouts));
         Ok(Self { address, site, stop, serving })
     }
 
@@ -110,7 +126,12 @@ fn refused(address: SocketAddr, error: Error) -> Error {
     Error::new(error.kind(), format!("cannot listen on {address}: {why}"))
 }
 
-async fn serve(listener: TcpListener, site: Arc<Site>, mut stopped: oneshot::Receiver<Duration>) {
+async fn serve(
+    listener: TcpListener,
+    site: Arc<Site>,
+    mut stopped: oneshot::Receiver<Duration>,
+    timeouts: Timeouts,
+) {
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     let mut waiting: VecDeque<Waiting> = VecDeque::new();
@@ -127,7 +148,7 @@ async fn serve(listener: TcpListener, site: Arc<Site>, mut stopped: oneshot::Rec
                     let has_asked = Arc::<AtomicBool>::default();
                     let site = Arc::clone(&site);
                     let attended =
-                        attend(stream, site, graceful.watcher(), Arc::clone(&has_asked));
+                        attend(stream, site, graceful.watcher(), Arc::clone(&has_asked), timeouts);
                     let connection = connections.spawn(attended);
                     waiting.push_back(Waiting { connection, has_asked });
                 }
@@ -171,7 +192,13 @@ fn make_room(waiting: &mut VecDeque<Waiting>) {
 }
 
 /// Answers the one request of a connection.
-async fn attend(stream: TcpStream, site: Arc<Site>, watcher: Watcher, has_asked: Arc<AtomicBool>) {
+async fn attend(
+    stream: TcpStream,
+    site: Arc<Site>,
+    watcher: Watcher,
+    has_asked: Arc<AtomicBool>,
+    timeouts: Timeouts,
+) {
     let service = service_fn(|request: Request<Incoming>| {
         has_asked.store(true, Ordering::Relaxed);
         let site = Arc::clone(&site);
@@ -179,11 +206,11 @@ async fn attend(stream: TcpStream, site: Arc<Site>, watcher: Watcher, has_asked:
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
+        .header_read_timeout(timeouts.head)
         .max_header_size(HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service);
     // Readers who break off, stall or send what is not HTTP are their own problem.
-    let _ = timeout(CONNECTION_TIMEOUT, watcher.watch(connection)).await;
+    let _ = timeout(timeouts.connection, watcher.watch(connection)).await;
 }

@@ -5,17 +5,19 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 use tidewheel_client::api::{FlowtoyOutputs, FlowtoyStatus, FlowtoyStep, Named, Values};
+use tidewheel_testing::patience;
 use tokio::runtime::Runtime;
 
-use super::server::{CONNECTIONS_MAX, HEAD_TIMEOUT};
+use super::server::{CONNECTIONS_MAX, Timeouts};
 use super::site::is_loopback_host;
 use super::{StatusPort, StatusServer, StatusSource};
 
-const LONG: Duration = Duration::from_secs(60);
+/// A duration that never ends within a test: a server that waits for it hangs, and the test with it.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// Says the same every time.
 struct Fixed {
@@ -89,6 +91,15 @@ impl Stage {
         Self { runtime, server }
     }
 
+    /// With a server that ends no connection because of its age.
+    fn without_timeouts(source: Arc<dyn StatusSource>) -> Self {
+        let runtime = runtime();
+        let port = StatusPort::take(0).unwrap();
+        let timeouts = Timeouts { connection: FOREVER, head: FOREVER };
+        let server = runtime.block_on(StatusServer::start_with(port, source, timeouts)).unwrap();
+        Self { runtime, server }
+    }
+
     fn get(&self, path: &str) -> Answer {
         self.send("GET", path, &self.server.address().to_string())
     }
@@ -130,7 +141,7 @@ fn exchange(address: SocketAddr, request: &str) -> Answer {
 
 fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(LONG)).unwrap();
+    stream.set_read_timeout(Some(patience())).unwrap();
     stream
 }
 
@@ -290,7 +301,7 @@ fn more_readers_than_connections_wait_for_their_turn() {
 
 #[test]
 fn connections_that_ask_nothing_keep_nobody_waiting() {
-    let stage = Stage::new(fixed(Vec::new(), json!({})));
+    let stage = Stage::without_timeouts(fixed(Vec::new(), json!({})));
     let address = stage.server.address();
     let half = |_| {
         let mut stream = connect(address);
@@ -299,10 +310,7 @@ fn connections_that_ask_nothing_keep_nobody_waiting() {
     };
     let silent: Vec<_> = (0..2 * CONNECTIONS_MAX).map(half).collect();
     let request = format!("GET /status HTTP/1.1\r\nHost: {address}\r\n\r\n");
-    let began = Instant::now();
     assert_eq!(exchange(address, &request).status, 200);
-    // Long before the time of the others is over.
-    assert!(began.elapsed() < HEAD_TIMEOUT / 2, "{:?}", began.elapsed());
     drop(silent);
 }
 
@@ -343,7 +351,7 @@ fn stopping_lets_an_answer_under_way_out() {
         exchange(address, &format!("GET /outputs HTTP/1.1\r\nHost: {address}\r\n\r\n")).json()
     });
     asked.recv().unwrap();
-    let stopping = runtime.spawn(server.stop_within(LONG));
+    let stopping = runtime.spawn(server.stop_within(FOREVER));
     while TcpStream::connect(address).is_ok() {
         thread::yield_now();
     }
@@ -354,11 +362,9 @@ fn stopping_lets_an_answer_under_way_out() {
 
 #[test]
 fn stopping_does_not_wait_for_connections_without_a_request() {
-    let Stage { runtime, server } = Stage::new(fixed(Vec::new(), json!({})));
+    let Stage { runtime, server } = Stage::without_timeouts(fixed(Vec::new(), json!({})));
     let mut silent = connect(server.address());
-    let began = Instant::now();
-    runtime.block_on(server.stop_within(LONG));
-    assert!(began.elapsed() < LONG / 2);
+    runtime.block_on(server.stop_within(FOREVER));
     // Whether it was accepted before or not, it is over.
     assert!(!matches!(silent.read(&mut [0]), Ok(1..)));
 }
@@ -366,14 +372,12 @@ fn stopping_does_not_wait_for_connections_without_a_request() {
 #[test]
 fn stopping_waits_no_longer_than_its_grace() {
     let (source, asked, release) = held();
-    let Stage { runtime, server } = Stage::new(source);
+    let Stage { runtime, server } = Stage::without_timeouts(source);
     let address = server.address();
     let mut stream = connect(address);
     write!(stream, "GET /outputs HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
     asked.recv().unwrap();
-    let began = Instant::now();
     runtime.block_on(server.stop());
-    assert!(began.elapsed() < LONG / 2);
     assert!(!matches!(stream.read(&mut [0]), Ok(1..)), "the connection has ended");
     drop(release);
 }
@@ -401,7 +405,7 @@ fn a_reader_who_polled_sees_the_end() {
     assert_eq!(exchange(address, &request).json()["ended_at"], Json::Null);
     run.0.store(true, std::sync::atomic::Ordering::SeqCst);
     let ending = runtime.spawn(async move {
-        server.linger(LONG).await;
+        server.linger(FOREVER).await;
         server.stop().await;
     });
     assert!(!ending.is_finished());
@@ -413,9 +417,8 @@ fn a_reader_who_polled_sees_the_end() {
 fn nobody_is_waited_for_who_never_polled_or_does_not_come_again() {
     let run = Arc::new(Ending(true.into()));
     let Stage { runtime, server } = Stage::new(Arc::clone(&run) as Arc<dyn StatusSource>);
-    let began = Instant::now();
-    runtime.block_on(server.linger(LONG));
-    assert!(began.elapsed() < LONG / 2, "nobody polled");
+    // Nobody polled.
+    runtime.block_on(server.linger(FOREVER));
     run.0.store(false, std::sync::atomic::Ordering::SeqCst);
     let address = server.address();
     exchange(address, &format!("GET /status HTTP/1.1\r\nHost: {address}\r\n\r\n"));

@@ -49,6 +49,7 @@ impl Server {
             ("fail", "flow: [{ name: fail, run: 'exit 1' }]".to_owned()),
             (
                 "busy",
+                // sleeps: the longer a step runs, the surer an overlap shows; nothing waits for it.
                 format!("flow: [{{ name: busy, run: 'echo + >> {both}; sleep 0.05; echo - >> {both}' }}]"),
             ),
             (

@@ -119,7 +119,7 @@ fn a_folder_is_its_owners_whatever_the_umask() {
             let text = format!("umask {umask}; exec \"$@\"");
             let mut shell = Command::new("sh");
             shell.args(["-c", &text, "sh", env!("CARGO_BIN_EXE_tidewheel")]);
-            shell.args(words).arg("--data").arg(&data).current_dir("/");
+            shell.args(words).arg("--data").arg(&data).current_dir("/").env_clear();
             if is_root {
                 shell.uid(NOBODY).gid(NOBODY);
             }

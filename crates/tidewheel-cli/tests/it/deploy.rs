@@ -10,12 +10,12 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use crate::common::{Scratch, stderr};
 use serde_json::Value as Json;
 use tidewheel_client::files::parse_yaml;
 use tidewheel_server::table::{Permission, routes};
+use tidewheel_testing::patience;
 
 /// Where flows and data are in all samples.
 const FLOWS: &str = "/etc/tidewheel/flows";
@@ -206,7 +206,7 @@ fn a_server_takes_the_socket_of_systemd_and_tells_how_it_stands() {
     let socket = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
     let overseer = UnixDatagram::bind(scratch.path("notify")).unwrap();
-    overseer.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    overseer.set_read_timeout(Some(patience())).unwrap();
     let hear = || {
         let mut text = [0; 500];
         let length = overseer.recv(&mut text).unwrap();
@@ -218,8 +218,8 @@ fn a_server_takes_the_socket_of_systemd_and_tells_how_it_stands() {
     command
         .args(["-c", script, env!("CARGO_BIN_EXE_tidewheel")])
         .args(arguments.split(' ').skip(1));
-    command.env("NOTIFY_SOCKET", scratch.path("notify")).env("WATCHDOG_USEC", "200000");
-    command.env_remove("WATCHDOG_PID").stdin(Stdio::from(OwnedFd::from(socket)));
+    command.env_clear().env("NOTIFY_SOCKET", scratch.path("notify"));
+    command.env("WATCHDOG_USEC", "200000").stdin(Stdio::from(OwnedFd::from(socket)));
     let mut server = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     assert_eq!(hear(), "READY=1\nSTATUS=serving 1 flow with 0 schedules, 16 slots\n");
     let mut stream = TcpStream::connect(address).unwrap();
@@ -256,7 +256,7 @@ fn a_socket_that_others_can_reach_is_refused_too() {
     let start = |more: &[&str]| {
         let mut command = Command::new("sh");
         command.args(["-c", script, env!("CARGO_BIN_EXE_tidewheel"), "serve"]).args(more);
-        command.env("TIDEWHEEL_DATA", scratch.data());
+        command.env_clear().env("TIDEWHEEL_DATA", scratch.data());
         command.stdin(Stdio::from(OwnedFd::from(socket.try_clone().unwrap()))).output().unwrap()
     };
     let output = start(&[]);

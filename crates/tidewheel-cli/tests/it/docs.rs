@@ -117,6 +117,7 @@ fn printed(command: &str, folder: &Path, data: &Path) -> String {
     let output = Command::new("sh")
         .args(["-c", &format!("exec 2>&1; {command}")])
         .current_dir(folder)
+        .env_clear()
         .env("PATH", format!("{}:{path}", binary.parent().unwrap().display()))
         .env("COLUMNS", "80")
         .env("NO_COLOR", "1")

@@ -3,10 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::fs;
-use std::net::TcpListener;
+use std::fs::File;
+use std::io::Read as _;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use crate::common::{Scratch, is_alive, skipped, stderr, stdout, wait_until};
 use serde_json::{Value, json};
@@ -274,10 +277,12 @@ fn commands_with(text: &str) -> Vec<String> {
 }
 
 /// A server of OpenSSH for the user of the test.
+///
+/// The test listens, and starts a server for each connection as inetd does. So no port is freed for another process to
+/// take.
 struct Sshd {
     scratch: Scratch,
     port: u16,
-    child: Child,
 }
 
 impl Sshd {
@@ -285,7 +290,7 @@ impl Sshd {
     fn start(name: &str) -> Option<Self> {
         let scratch = Scratch::new(name);
         match Self::try_start(&scratch) {
-            Ok((child, port)) => Some(Self { scratch, port, child }),
+            Ok(port) => Some(Self { scratch, port }),
             Err(why) => {
                 skipped(name, &format!("there is no server of OpenSSH here: {why}"));
                 None
@@ -293,7 +298,7 @@ impl Sshd {
         }
     }
 
-    fn try_start(scratch: &Scratch) -> Result<(Child, u16), String> {
+    fn try_start(scratch: &Scratch) -> Result<u16, String> {
         let sshd = Path::new("/usr/sbin/sshd");
         if !sshd.exists() || !Path::new("/usr/bin/ssh").exists() {
             return Err("sshd or ssh is missing".to_owned());
@@ -307,31 +312,42 @@ impl Sshd {
             let made = keygen.status().map_err(|error| error.to_string())?;
             assert!(made.success());
         }
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
         let config = format!(
-            "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\n\
+            "HostKey {}\nAuthorizedKeysFile {}\nStrictModes no\n\
              UsePAM no\nPidFile none\nPasswordAuthentication no\nSetEnv HOME={}\n",
             path("host"),
             path("key.pub"),
-            // What the start-up files of whoever runs the tests say is nobody's business.
+            // Start-up files of the user that runs the tests must have no effect.
             path(""),
         );
         let config = scratch.file("sshd_config", &config);
         let host = scratch.read("host.pub");
         scratch.file("known", &format!("[127.0.0.1]:{port} {host}"));
-        let mut command = Command::new(sshd);
-        command.args(["-D", "-e", "-f", &config]).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| error.to_string())?;
-        let pid = child.id();
-        let has_ended = || {
-            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            stat.contains(") Z ")
-        };
-        let answers = || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok();
-        wait_until("the server answers or has ended", || answers() || has_ended());
-        match child.try_wait().unwrap() {
-            Some(_) => Err(stderr(&child.wait_with_output().unwrap()).trim().to_owned()),
-            None => Ok((child, port)),
+        let checked = Command::new(sshd).args(["-t", "-f", &config]).output();
+        let checked = checked.map_err(|error| error.to_string())?;
+        if !checked.status.success() {
+            return Err(stderr(&checked).trim().to_owned());
+        }
+        let log = scratch.path("sshd.log");
+        // The thread ends with the process of the test.
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let stream = OwnedFd::from(stream.unwrap());
+                let log = File::options().create(true).append(true).open(&log).unwrap();
+                let mut server = Command::new(sshd);
+                server.args(["-i", "-e", "-f", &config]).stderr(log);
+                server.stdin(stream.try_clone().unwrap()).stdout(stream);
+                let mut server = server.spawn().unwrap();
+                std::thread::spawn(move || server.wait());
+            }
+        });
+        let mut banner = [0; 4];
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        match stream.read_exact(&mut banner) {
+            Ok(()) if &banner == b"SSH-" => Ok(port),
+            _ => Err(scratch.read("sshd.log").trim().to_owned()),
         }
     }
 
@@ -344,13 +360,6 @@ impl Sshd {
             self.scratch.path("").display(),
             known.display()
         )
-    }
-}
-
-impl Drop for Sshd {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

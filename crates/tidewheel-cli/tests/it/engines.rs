@@ -132,10 +132,10 @@ fn every_engine_removes_what_a_timeout_leaves() {
         let output = engines.run(flow, &[]);
         assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
         let calls = engines.calls();
-        let name = calls[0].iter().find_map(|word| word.strip_prefix("--name=")).unwrap();
-        let removes = |call: &Vec<String>| {
-            call[0] == engine && call[1] == "rm" && call.iter().any(|word| word == name)
-        };
-        assert!(calls.iter().any(removes), "{calls:?}");
+        let removes = calls.iter().find(|call| call[0] == engine && call[1] == "rm").unwrap();
+        let name = removes.iter().find(|word| word.starts_with("tidewheel-")).unwrap();
+        // The time may be over before the stand-in has written down that it was started.
+        let started = calls[0].iter().find_map(|word| word.strip_prefix("--name="));
+        assert!(started.is_none_or(|started| started == name), "{calls:?}");
     }
 }

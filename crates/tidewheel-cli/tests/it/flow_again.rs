@@ -1,6 +1,8 @@
 //! Steps that are done again and again, with real processes.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+use std::time::{Duration, Instant};
+
 use crate::common;
 use crate::common::{Scratch, stderr, wait_until};
 use serde_json::json;
@@ -13,8 +15,11 @@ fn rounds_count_over_a_resume() {
         r#"
 flow:
   - name: poll
-    run: echo x >> rounds
-    repeat: { until: "round > 9", every: 200ms, max: 4 }
+    # The second round stays, so the run cannot end before it is killed.
+    run: |
+      echo x >> rounds
+      test "$(wc -l < rounds)" -ne 2 || until [ -e go ]; do sleep 0.02; done
+    repeat: { until: "round > 9", every: 10ms, max: 4 }
 "#,
     );
     let rounds = || match scratch.path("rounds").exists() {
@@ -25,6 +30,7 @@ flow:
     wait_until("it had a round", || rounds() > 0);
     run.signal("KILL");
     run.output();
+    scratch.file("go", "");
     let output = scratch.run(&["resume", "last"]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let shown = scratch.json(&["show", "last"]);
@@ -107,12 +113,21 @@ fn a_wait_takes_as_long_as_it_waits() {
         r#"
 flow:
   - { name: time, wait: 300ms }
-  - { name: file, wait: { file: flag, every: 100ms } }
-  - { name: makes, depends_on: time, run: touch flag }
+  - { name: file, wait: { file: flag, every: 20ms } }
   - { name: asks, depends_on: [time, file], run: echo "$T", env: { T: "{{ steps.time.took >= 0.3 }}" }, outputs: { t: "{{ stdout | trim }}" } }
 "#,
     );
-    let output = scratch.run(&["run", &file]);
+    let run = scratch.start(&["run", &file]);
+    wait_until("it looks for the file", || {
+        let shown = scratch.run(&["show", "last", "--format", "json"]);
+        let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap_or_default();
+        shown["steps"]["file"]["attempts"] == 1
+    });
+    let looked = Instant::now();
+    // elapsed: a lower bound of the time that the step waits.
+    wait_until("it has waited for a while", || looked.elapsed() >= Duration::from_millis(200));
+    scratch.file("flag", "");
+    let output = run.output();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(!stderr(&output).contains("succeeded time (0.0 s)"), "{}", stderr(&output));
     let shown = scratch.json(&["show", "last"]);

@@ -1,18 +1,21 @@
-//! Files of flowtoy 0.4, run as they are: the conformance scenarios FT-01 to FT-28.
+//! Files of flowtoy 0.4, run as they are: the conformance scenarios FT-01 to FT-28, where they need real processes.
+//!
+//! What needs none is in `tidewheel-flow`: `tests/it/flowtoy.rs` and `scenarios/flowtoy`.
 //!
 //! Where flowtoy does something that nobody wants, the test says what is done instead. FT-10 and
 //! FT-19 are about callbacks of its library; there is only one server, so FT-23 is FT-22 here.
 #![allow(clippy::unwrap_used, reason = "a test")]
-#![allow(clippy::print_stdout, reason = "`./test` counts what was skipped by what is said")]
 
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::common::{Scratch, read_until, states, stderr, stdout, wait_until};
+use crate::common::{Scratch, read_until, skipped, states, stderr, stdout, wait_until};
 use serde_json::{Value, json};
+use tidewheel_testing::{ClosedPort, patience};
 
 /// Sources for steps whose input is a program for the shell, or is given back.
 const SOURCES: &str = "
@@ -53,52 +56,11 @@ fn instant(result: &Value, step: &str, which: &str) -> String {
     format!("{seconds}.{fraction:0<9}")
 }
 
-/// The problems of a flow that cannot be run, and that nothing of it was.
-fn refusals(scratch: &Scratch, flow: &str) -> Vec<(String, String)> {
-    let file = write(scratch, flow);
-    let output = scratch.run(&["run", &file, "--format", "json"]);
-    assert_eq!(output.status.code(), Some(3), "{}", stdout(&output));
-    assert_eq!(stdout(&output), "");
-    let error: Value = serde_json::from_slice(&output.stderr).unwrap();
-    let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let problems = error["error"]["problems"].as_array().unwrap().iter();
-    problems.map(|problem| (text(&problem["code"]), text(&problem["message"]))).collect()
-}
-
 // Order
 
 #[test]
-fn ft01_steps_without_dependencies_run_at_once() {
+fn ft01_ft02_ft03_children_of_one_parent_run_at_once_after_it() {
     let scratch = Scratch::new("ft01");
-    let meet = |own: &str, other: &str| format!("touch {own}; {}", until(other));
-    let (a, b) = (meet("a", "b"), meet("b", "a"));
-    let flow = format!(
-        "flow:\n  - {{ name: a, source: sh, input: '{a}' }}\n  - {{ name: b, source: sh, input: '{b}' }}\n"
-    );
-    // Each waits for the other: one after the other they would never end.
-    let result = scratch.json(&["run", &write(&scratch, &flow), "--max-workers", "4"]);
-    assert!(instant(&result, "a", "started_at") < instant(&result, "b", "ended_at"));
-    assert!(instant(&result, "b", "started_at") < instant(&result, "a", "ended_at"));
-}
-
-#[test]
-fn ft02_a_step_starts_after_what_it_depends_on_has_ended() {
-    let scratch = Scratch::new("ft02");
-    let file = write(
-        &scratch,
-        "
-flow:
-  - { name: b, source: sh, input: 'test -e done', depends_on: [a] }
-  - { name: a, source: sh, input: 'sleep 0.08; touch done' }
-",
-    );
-    let result = scratch.json(&["run", &file]);
-    assert!(instant(&result, "b", "started_at") >= instant(&result, "a", "ended_at"));
-}
-
-#[test]
-fn ft03_children_of_one_parent_run_at_once_after_it() {
-    let scratch = Scratch::new("ft03");
     let child = |own: &str, other: &str| format!("test -e parent; touch {own}; {}", until(other));
     let flow = format!(
         "
@@ -119,99 +81,6 @@ flow:
 }
 
 // Failure
-
-#[test]
-fn ft04_a_dependent_that_says_skip_is_skipped_and_others_go_on() {
-    let scratch = Scratch::new("ft04");
-    let file = write(
-        &scratch,
-        "
-runner: { on_error: fail }
-flow:
-  - { name: will_fail, source: sh, input: 'exit 2' }
-  - { name: dependent, source: sh, input: 'touch never', depends_on: [will_fail], on_error: skip }
-  - { name: unrelated, source: sh, input: 'true', on_error: continue }
-",
-    );
-    let (result, code) = result(&scratch, &file);
-    let expected = [("dependent", "skipped"), ("unrelated", "succeeded"), ("will_fail", "failed")];
-    assert_eq!(states(&result), expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
-    assert_eq!(result["steps"]["dependent"]["reason"], "`will_fail` failed");
-    assert_eq!((code, &result["steps"]["will_fail"]["code"]), (Some(1), &json!(2)));
-    assert!(!scratch.path("never").exists());
-}
-
-#[test]
-fn what_is_skipped_stays_skipped_whatever_comes_after_it_says() {
-    let scratch = Scratch::new("ft-skip");
-    let file = write(
-        &scratch,
-        "
-flow:
-  - { name: a, source: sh, input: 'exit 1', on_error: skip }
-  - { name: b, source: sh, input: 'true', depends_on: [a] }
-  - { name: c, source: sh, input: 'true', depends_on: [b], on_error: continue }
-  - { name: other, source: sh, input: 'true' }
-  - { name: join, source: sh, input: 'true', depends_on: [a, other], on_error: continue }
-",
-    );
-    let (result, code) = result(&scratch, &file);
-    assert_eq!((state(&result, "b"), state(&result, "c")), ("skipped".into(), "skipped".into()));
-    assert_eq!(state(&result, "join"), "succeeded");
-    assert_eq!(code, Some(0));
-}
-
-#[test]
-fn words_are_taken_in_any_case() {
-    let scratch = Scratch::new("ft-case");
-    let file = write(
-        &scratch,
-        "
-runner: { on_error: SKIP }
-flow:
-  - { name: a, source: sh, input: 'exit 1' }
-  - { name: b, source: sh, input: 'true', depends_on: [a], on_error: Continue }
-  - { name: c, source: sh, input: 'true', depends_on: [a] }
-",
-    );
-    let (result, _) = result(&scratch, &file);
-    assert_eq!((state(&result, "b"), state(&result, "c")), ("succeeded".into(), "skipped".into()));
-}
-
-#[test]
-fn ft20_nothing_that_waits_for_a_slot_starts_after_the_run_was_stopped() {
-    let scratch = Scratch::new("ft20");
-    let mut flow = format!(
-        "
-runner: {{ max_workers: 2 }}
-flow:
-  - {{ name: hold, source: sh, input: 'touch hold; {}' }}
-  - {{ name: fail, source: sh, input: '{}; exit 1' }}
-",
-        until("go"),
-        until("hold")
-    );
-    for number in 1..=6 {
-        flow += &format!("  - {{ name: q{number}, source: sh, input: 'touch q{number}' }}\n");
-    }
-    let running = scratch.start(&["run", &write(&scratch, &flow), "--format", "json"]);
-    scratch.wait_for("hold");
-    let failed = || scratch.json(&["show", "last"])["steps"]["fail"]["state"] == "failed";
-    wait_until("the failure is known", failed);
-    scratch.file("go", "");
-    let output = running.output();
-    let result = parsed(&output);
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(state(&result, "hold"), "succeeded");
-    for number in 1..=6 {
-        let step = &result["steps"][format!("q{number}")];
-        assert_eq!(
-            (&step["state"], &step["reason"]),
-            (&json!("skipped"), &json!("the run was stopped by `fail`"))
-        );
-        assert!(!scratch.path(&format!("q{number}")).exists());
-    }
-}
 
 #[test]
 fn ft21_steps_that_end_in_the_instant_of_a_stop_end_the_run_once() {
@@ -250,84 +119,23 @@ fn ft24_a_failed_step_is_seen_in_the_exit_code() {
     assert_eq!(scratch.run(&["run", &file]).status.code(), Some(0));
 }
 
-// Files that cannot be run
-
 #[test]
-fn ft05_all_missing_steps_are_named_and_nothing_starts() {
+fn a_file_that_is_wrong_starts_nothing() {
     let scratch = Scratch::new("ft05");
-    let problems = refusals(
+    let file = write(
         &scratch,
         "
 flow:
   - { name: good, source: sh, input: 'touch never' }
   - { name: one, source: sh, input: 'touch never', depends_on: [missing1, good] }
-  - { name: two, source: sh, input: 'touch never', depends_on: [missing2, missing3] }
 ",
     );
-    let messages: Vec<&str> = problems.iter().map(|(_, message)| message.as_str()).collect();
-    assert_eq!(
-        messages,
-        [
-            "step `one` waits for `missing1`, which does not exist",
-            "step `two` waits for `missing2`, which does not exist",
-            "step `two` waits for `missing3`, which does not exist",
-        ]
-    );
-    assert!(problems.iter().all(|(code, _)| code == "missing-step"));
+    let output = scratch.run(&["run", &file, "--format", "json"]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(3), String::new()));
+    let error: Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!(error["error"]["problems"][0]["code"], "missing-step", "{error}");
     assert!(!scratch.path("never").exists());
     assert!(!scratch.data().exists());
-}
-
-#[test]
-fn ft06_ft07_templates_and_names_of_another_case_are_checked_too() {
-    let scratch = Scratch::new("ft06");
-    let flow = "
-flow:
-  - { name: Step1, source: sh, input: 'touch never', output: [{ name: o }] }
-  - { name: b, source: cat, input: 'x {{ flows.step1.o }} {{ flows[\"other\"][\"o\"] }}' }
-  - { name: c, source: sh, input: 'touch never', depends_on: [step1] }
-";
-    let problems = refusals(&scratch, flow);
-    let messages: Vec<&str> = problems.iter().map(|(_, message)| message.as_str()).collect();
-    assert_eq!(
-        messages,
-        [
-            "there is no step `step1`",
-            "there is no step `other`",
-            "step `c` waits for `step1`, which does not exist",
-        ]
-    );
-    let human = stderr(&scratch.run(&["run", &scratch.path("flow.yaml").display().to_string()]));
-    assert!(human.contains("did you mean `Step1`?"), "{human}");
-    assert!(!scratch.path("never").exists());
-}
-
-#[test]
-fn ft08_circles_are_refused_before_anything_starts() {
-    let scratch = Scratch::new("ft08");
-    let own = "flow: [{ name: a, source: sh, input: 'touch never', depends_on: [a] }]\n";
-    let expected = ("cycle".to_owned(), "step `a` waits for itself".to_owned());
-    assert_eq!(refusals(&scratch, own), [expected]);
-    let both = "
-flow:
-  - { name: a, source: cat, input: '{{ flows.b.o }}', output: [{ name: o }] }
-  - { name: b, source: cat, input: '{{ flows.a.o }}', output: [{ name: o }] }
-  - { name: c, source: sh, input: 'touch never' }
-";
-    let expected = ("cycle".to_owned(), "steps wait for each other: `b` → `a` → `b`".to_owned());
-    assert_eq!(refusals(&scratch, both), [expected]);
-    assert!(!scratch.path("never").exists());
-}
-
-#[test]
-fn unknown_sources_are_refused_with_the_nearest_name() {
-    let scratch = Scratch::new("ft-unknown");
-    let file = write(&scratch, "flow: [{ name: a, source: wrods, input: x }]\n");
-    let output = scratch.run(&["run", &file]);
-    assert_eq!(output.status.code(), Some(3));
-    let error = stderr(&output);
-    assert!(error.contains("there is no source `wrods`"), "{error}");
-    assert!(error.contains("did you mean `words`?"), "{error}");
 }
 
 // Status
@@ -460,22 +268,30 @@ fn ft09_many_readers_of_the_status_disturb_nobody() {
     assert!(states(&parsed(&output)).iter().all(|(_, state)| state == "succeeded"));
 }
 
-/// Installing flowtoy takes the network, so this is only done where a folder for it is named.
+/// Returns the folder that flowtoy is installed into. That takes the network, so it is done only where one is named.
+fn flowtoy_folder() -> Option<OsString> {
+    let folder = std::env::var_os("TIDEWHEEL_FLOWTOY");
+    if folder.is_none() {
+        skipped("flowtoy's own screen", "TIDEWHEEL_FLOWTOY does not name a folder for flowtoy");
+    }
+    folder
+}
+
 #[test]
-#[ignore = "installs flowtoy: `./test` makes it by itself, with a folder for that"]
 fn flowtoys_own_screen_shows_the_run() {
+    let Some(folder) = flowtoy_folder() else { return };
     let scratch = Scratch::new("ft-screen");
     let file = write(&scratch, &held_flow());
     let served = Served::start(&scratch, &["run", &file, "--status-port", "0"]);
     scratch.wait_for("hold");
-    check_screen(&format!("http://{}", served.address));
+    check_screen(&folder, &format!("http://{}", served.address));
     scratch.file("go", "");
     assert_eq!(served.output().status.code(), Some(0));
 }
 
 #[test]
-#[ignore = "installs flowtoy: `./test` makes it by itself, with a folder for that"]
 fn flowtoys_own_screen_shows_the_newest_run_of_a_server() {
+    let Some(folder) = flowtoy_folder() else { return };
     let scratch = Scratch::new("ft-server");
     let file = write(&scratch, &held_flow());
     let arguments = ["serve", &file, "--listen", "127.0.0.1:0", "--flowtoy-open"];
@@ -484,7 +300,7 @@ fn flowtoys_own_screen_shows_the_newest_run_of_a_server() {
     scratch.wait_for("hold");
     let said = server.said();
     let url = said.lines().find_map(|line| line.split("listening on ").nth(1)).unwrap();
-    check_screen(&format!("{url}/flowtoy/latest"));
+    check_screen(&folder, &format!("{url}/flowtoy/latest"));
     scratch.file("go", "");
     server.signal("TERM");
     assert_eq!(server.ended().0, Some(0));
@@ -507,53 +323,23 @@ flow:
 
 /// Has flowtoy's own screen show the flow that is held.
 #[track_caller]
-fn check_screen(url: &str) {
-    let folder = std::env::var_os("TIDEWHEEL_FLOWTOY").expect("a folder to install flowtoy into");
+fn check_screen(folder: &OsStr, url: &str) {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/flowtoy/check.py");
     let mut check = std::process::Command::new("python3");
     check.arg(script).arg(url).arg("--venv").arg(folder);
+    check.args(["--wait", &patience().as_secs().to_string()]);
     let steps = ["first=succeeded", "bad=failed", "left=skipped", "hold=running", "last=pending"];
     check.args(steps.iter().flat_map(|step| ["--step", step]));
     let output = check.args(["--output", r#"first.text="<hi>""#]).output().unwrap();
     let said = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{said}{}", stderr(&output));
-    assert!(said.starts_with("flowtoy 0.4.0 shows 5 steps") || said.starts_with("skipped: "));
-    print!("{said}");
+    match said.strip_prefix("skipped: ") {
+        Some(why) => skipped("flowtoy's own screen", why.trim_end()),
+        None => assert!(said.starts_with("flowtoy 0.4.0 shows 5 steps"), "{said}"),
+    }
 }
 
 // Outputs
-
-#[test]
-fn ft11_outputs_are_raw_unless_they_say_otherwise() {
-    let scratch = Scratch::new("ft11");
-    let file = write(
-        &scratch,
-        "
-flow:
-  - name: a
-    source: words
-    input: x
-    output:
-      - { name: raw, type: raw, value: ignored }
-      - { name: plain }
-      - { name: old, type: json }
-      - { name: query, type: jmespath, value: 'stdout' }
-      - { name: nothing, type: jmespath, value: 'not.there' }
-",
-    );
-    let output = scratch.run(&["run", &file, "--outputs", "--format", "human"]);
-    assert_eq!(output.status.code(), Some(0));
-    let outputs = &parsed(&output)["a"];
-    let whole = json!({ "stdout": "<x>", "stderr": "", "returncode": 0 });
-    assert_eq!((&outputs["raw"], &outputs["plain"], &outputs["old"]), (&whole, &whole, &whole));
-    assert_eq!((&outputs["query"], &outputs["nothing"]), (&json!("<x>"), &Value::Null));
-    let warning = stderr(&output);
-    assert!(warning.contains("warning[deprecated]: `type: json`"), "{warning}");
-    assert_eq!(warning.matches("warning[").count(), 1, "{warning}");
-    let bad = "flow: [{ name: a, source: words, output: [{ name: o, type: jsonpath }] }]\n";
-    let expected = "`type` must be one of `raw`, `json`, `jmespath`";
-    assert_eq!(refusals(&scratch, bad), [("unknown-word".to_owned(), expected.to_owned())]);
-}
 
 #[test]
 fn warnings_are_shown_beside_json_too() {
@@ -563,29 +349,6 @@ fn warnings_are_shown_beside_json_too() {
     let output = scratch.run(&["run", &file, "--format", "json"]);
     assert_eq!(output.status.code(), Some(0));
     assert!(stderr(&output).contains("deprecated"), "{}", stderr(&output));
-}
-
-#[test]
-fn ft12_what_is_json_is_json_and_text_too() {
-    let scratch = Scratch::new("ft12");
-    let file = write(
-        &scratch,
-        r#"
-flow:
-  - name: object
-    source: sh
-    input: echo '{"a":1}'
-    output: [{ name: all }, { name: a, type: jmespath, value: json.a }]
-  - { name: number, source: sh, input: echo 42, output: [{ name: all }] }
-  - { name: text, source: sh, input: echo 4 2, output: [{ name: all }] }
-"#,
-    );
-    let outputs = &scratch.json(&["run", &file])["outputs"];
-    assert_eq!(outputs["object"]["all"]["json"], json!({ "a": 1 }));
-    assert_eq!(outputs["object"]["all"]["stdout"], "{\"a\":1}\n");
-    assert_eq!(outputs["object"]["a"], 1);
-    assert_eq!(outputs["number"]["all"]["json"], 42);
-    assert_eq!(outputs["text"]["all"].get("json"), None);
 }
 
 #[test]
@@ -605,26 +368,6 @@ fn ft13_a_process_that_fails_leaves_its_code_and_what_it_wrote() {
 }
 
 // How a process gets its input
-
-#[test]
-fn ft14_standard_input_is_exactly_the_input() {
-    let scratch = Scratch::new("ft14");
-    let file = write(
-        &scratch,
-        r#"
-flow:
-  - { name: text, source: cat, input: "payload-data ü\t$HOME", output: [{ name: o }] }
-  - { name: empty, source: cat, input: "", output: [{ name: o }] }
-  - { name: none, source: cat, output: [{ name: o }] }
-  - { name: map, source: cat, input: { a: [1, 2.5, null, true] }, output: [{ name: o }] }
-"#,
-    );
-    let outputs = &scratch.json(&["run", &file])["outputs"];
-    assert_eq!(outputs["text"]["o"]["stdout"], "payload-data ü\t$HOME");
-    assert_eq!(outputs["empty"]["o"]["stdout"], "");
-    assert_eq!(outputs["none"]["o"]["stdout"], "");
-    assert_eq!(outputs["map"]["o"]["json"], json!({ "a": [1, 2.5, null, true] }));
-}
 
 #[test]
 fn arguments_are_the_input_and_never_shell_text() {
@@ -652,105 +395,6 @@ flow:
     assert_eq!(said("list"), r#"<[1,"x"]>"#);
     assert_eq!(said("split"), "<a b><c d><|><$HOME><*>");
     assert!(!scratch.path("never").exists());
-}
-
-#[test]
-fn ft15_templates_of_a_command_know_the_input() {
-    let scratch = Scratch::new("ft15");
-    let file = write(
-        &scratch,
-        r#"
-flow:
-  - name: map
-    source:
-      type: process
-      configuration:
-        command: [printf, '<%s>', "--foo={{ jmespath('user.name') }}", "{{ json.user.name }}", "{{ input.n + 1 }}"]
-        pass_to: template
-    input: { user: { name: alice }, n: 1 }
-    output: [{ name: o }]
-  - name: text
-    source:
-      type: process
-      configuration:
-        command: [printf, '<%s>', "{{ input }}", "{{ json.a[0] }}", "{{ flows.map.o.returncode }}"]
-        pass_to: template
-    input: '{"a": ["b c"]}'
-    output: [{ name: o }]
-"#,
-    );
-    let outputs = &scratch.json(&["run", &file])["outputs"];
-    assert_eq!(outputs["map"]["o"]["stdout"], "<--foo=alice><alice><2>");
-    assert_eq!(outputs["text"]["o"]["stdout"], r#"<{"a": ["b c"]}><b c><0>"#);
-    let bad = |argument: &str| {
-        format!(
-            "flow: [{{ name: a, source: {{ type: process, configuration: {{ command: [touch, never, '{argument}'], pass_to: template }} }}, input: {{ a: 1 }} }}]\n"
-        )
-    };
-    let problems = refusals(&scratch, &bad("{{ inptu }}"));
-    let expected = ("unknown-name".to_owned(), "there is no `inptu` here".to_owned());
-    assert_eq!(problems, [expected]);
-    let (result, code) = result(&scratch, &write(&scratch, &bad("{{ json.b }}")));
-    assert_eq!(code, Some(1));
-    let error = result["steps"]["a"]["error"].as_str().unwrap();
-    assert!(error.contains("json.b"), "{error}");
-    assert!(!scratch.path("never").exists());
-}
-
-#[test]
-fn names_that_are_not_there_are_empty_where_the_source_says_so() {
-    let scratch = Scratch::new("ft-lenient");
-    let file = write(
-        &scratch,
-        "
-flow:
-  - name: a
-    source:
-      type: process
-      configuration:
-        command: [printf, '<%s>', 'a{{ json.no }}b', 'c{{ nope }}d']
-        pass_to: template
-        template_strict: false
-    input: { x: 1 }
-    output: [{ name: o }]
-",
-    );
-    let (result, _) = result(&scratch, &file);
-    assert_eq!(result["outputs"]["a"]["o"]["stdout"], "<ab><cd>");
-}
-
-#[test]
-fn a_value_in_shell_text_works_as_there_with_a_warning() {
-    let scratch = Scratch::new("ft-shell");
-    let file = write(
-        &scratch,
-        "
-flow:
-  - name: a
-    source: { type: process, configuration: { command: [sh, -c, 'echo {{ input }}'], pass_to: template } }
-    input: hi
-    output: [{ name: o }]
-",
-    );
-    let output = scratch.run(&["run", &file, "--outputs"]);
-    assert_eq!(parsed(&output)["a"]["o"]["stdout"], "hi\n");
-    assert!(stderr(&output).contains("warning[template-in-shell]"), "{}", stderr(&output));
-}
-
-#[test]
-fn other_ways_for_a_value_to_become_shell_text_are_warned_of() {
-    let scratch = Scratch::new("ft-shell-ways");
-    for source in [
-        "{ type: process, configuration: { command: [sh, -c] } }",
-        "{ type: process, configuration: { command: [sh], pass_to: stdin } }",
-        "{ type: process, configuration: { command: [env, sh, -c, 'echo {{ params.x }}'] } }",
-    ] {
-        let flow = format!(
-            "params: {{ x: 1 }}\nflow: [{{ name: a, source: {source}, input: 'echo {{{{ params.x }}}}' }}]\n"
-        );
-        let output = scratch.run(&["validate", &scratch.file("flow.yaml", &flow)]);
-        assert!(stderr(&output).contains("template-in-shell"), "{source}: {}", stderr(&output));
-    }
 }
 
 #[test]
@@ -805,36 +449,13 @@ fn a_process_that_takes_too_long_is_ended() {
         "
 flow:
   - name: a
-    source: { type: process, configuration: { command: [sleep, '100'], timeout: 0.2 } }
+    source: { type: process, configuration: { command: [sleep, '600'], timeout: 0.2 } }
 ",
     );
     let (result, code) = result(&scratch, &file);
     let step = &result["steps"]["a"];
     assert_eq!((code, &step["state"]), (Some(1), &json!("failed")));
     assert_eq!(step["reason"], "timed out");
-}
-
-#[test]
-fn a_timeout_holds_wherever_a_source_has_it_from() {
-    for source in [
-        "{ base: slow }",
-        "{ base: free, override: { configuration: { timeout: 0.2 } } }",
-        "derived",
-    ] {
-        let scratch = Scratch::new("ft-timeout-base");
-        let flow = format!(
-            "
-sources:
-  slow: {{ type: process, configuration: {{ command: [sleep, '5'], timeout: 0.2 }} }}
-  free: {{ type: process, configuration: {{ command: [sleep, '5'] }} }}
-  derived: {{ base: slow }}
-flow: [{{ name: a, source: {source} }}]
-"
-        );
-        let (result, code) = result(&scratch, &scratch.file("flow.yaml", &flow));
-        assert_eq!((code, state(&result, "a")), (Some(1), "failed".to_owned()), "{source}");
-        assert_eq!(result["steps"]["a"]["reason"], "timed out", "{source}");
-    }
 }
 
 // Requests
@@ -977,151 +598,15 @@ flow:
 #[test]
 fn a_server_that_is_not_there_fails_the_step() {
     let scratch = Scratch::new("ft-refused");
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = ClosedPort::new();
     let flow = format!(
-        "flow: [{{ name: a, source: {{ type: rest, configuration: {{ url: 'http://{free}/' }} }} }}]\n"
+        "flow: [{{ name: a, source: {{ type: rest, configuration: {{ url: 'http://{}/' }} }} }}]\n",
+        closed.address()
     );
     let (result, code) = result(&scratch, &write(&scratch, &flow));
     assert_eq!((code, state(&result, "a")), (Some(1), "failed".to_owned()));
     let error = result["steps"]["a"]["error"].as_str().unwrap();
     assert!(error.contains("onnection refused"), "{error}");
-}
-
-// Values from elsewhere
-
-#[test]
-fn ft17_ft27_variables_are_values_or_null_wherever_they_are_used() {
-    let scratch = Scratch::new("ft17");
-    let file = write(
-        &scratch,
-        "
-  vars: { type: env, configuration: { vars: [A, B, MISSING] } }
-  print: { type: process, configuration: { command: [printf, '<%s>', '{{ sources.vars.A }}', '{{ sources.vars.MISSING }}'] } }
-flow:
-  - { name: all, source: vars, output: [{ name: o }, { name: has, type: jmespath, value: 'MISSING != null' }] }
-  - { name: inline, source: { type: env, configuration: { vars: [B] } }, output: [{ name: o }] }
-  - { name: configured, source: print, output: [{ name: o }] }
-  - { name: given, source: cat, input: 'a={{ sources.vars.A }}', output: [{ name: o }] }
-",
-    );
-    let mut command = scratch.command(&["run", &file, "--format", "json"]);
-    let output = command.env("A", "1").env("B", "two words").output().unwrap();
-    let outputs = &parsed(&output)["outputs"];
-    let all = json!({ "A": "1", "B": "two words", "MISSING": null });
-    assert_eq!(outputs["all"], json!({ "o": all, "has": false }));
-    assert_eq!(outputs["inline"]["o"], json!({ "B": "two words" }));
-    assert_eq!(outputs["configured"]["o"]["stdout"], "<1><>");
-    assert_eq!(outputs["given"]["o"]["stdout"], "a=1");
-}
-
-#[test]
-fn ft25_a_step_named_in_a_source_is_waited_for() {
-    let scratch = Scratch::new("ft25");
-    let file = write(
-        &scratch,
-        "
-  greet: { type: process, configuration: { command: [printf, 'hi %s', '{{ flows[\"who-1\"].name }}'] } }
-flow:
-  - { name: greet, source: greet, output: [{ name: o, type: jmespath, value: stdout }] }
-  - { name: who-1, source: sh, input: 'sleep 0.1; printf ann', output: [{ name: name, type: jmespath, value: stdout }] }
-",
-    );
-    let result = scratch.json(&["run", &file]);
-    assert_eq!(result["outputs"]["greet"]["o"], "hi ann");
-    assert!(instant(&result, "greet", "started_at") >= instant(&result, "who-1", "ended_at"));
-}
-
-#[test]
-fn ft26_templates_are_rendered_at_any_depth_and_keep_their_types() {
-    let scratch = Scratch::new("ft26");
-    let file = write(
-        &scratch,
-        r#"
-flow:
-  - name: data
-    source: sh
-    input: echo '{"n":2,"list":[1,"x"],"no":null}'
-    output: [{ name: d, type: jmespath, value: json }]
-  - name: use
-    source: cat
-    input:
-      number: "{{ flows.data.d.n + 1 }}"
-      deep: [{ list: "{{ flows.data.d.list }}", text: "n={{ flows.data.d.n }}" }]
-      plain: 5
-      nothing: "{{ flows.data.d.no }}"
-      "{{ key }}": kept
-    output: [{ name: o, type: jmespath, value: json }]
-"#,
-    );
-    let result = scratch.json(&["run", &file]);
-    assert_eq!(
-        result["outputs"]["use"]["o"],
-        json!({
-            "number": 3,
-            "deep": [{ "list": [1, "x"], "text": "n=2" }],
-            "plain": 5,
-            "nothing": null,
-            "{{ key }}": "kept",
-        })
-    );
-}
-
-#[test]
-fn what_a_template_gives_is_never_a_template_again() {
-    let scratch = Scratch::new("ft-second");
-    let file = write(
-        &scratch,
-        r#"
-flow:
-  - { name: evil, source: sh, input: "printf '%s%s 1 + 1 }}' '{' '{'", output: [{ name: o, type: jmespath, value: stdout }] }
-  - { name: use, source: cat, input: "{{ flows.evil.o }}|{{ flows.evil.o }}", output: [{ name: o, type: jmespath, value: stdout }] }
-  - { name: again, source: words, input: ["{{ flows.use.o }}"], output: [{ name: o, type: jmespath, value: stdout }] }
-"#,
-    );
-    let outputs = &scratch.json(&["run", &file])["outputs"];
-    assert_eq!(outputs["evil"]["o"], "{{ 1 + 1 }}");
-    assert_eq!(outputs["use"]["o"], "{{ 1 + 1 }}|{{ 1 + 1 }}");
-    assert_eq!(outputs["again"]["o"], r#"<["{{ 1 + 1 }}|{{ 1 + 1 }}"]>"#);
-}
-
-#[test]
-fn ft28_an_override_changes_only_what_it_names() {
-    let scratch = Scratch::new("ft28");
-    let file = write(
-        &scratch,
-        "
-  count: { base: cat, override: { configuration: { command: [wc, -c] } } }
-flow:
-  - { name: inline, source: { base: cat, override: { configuration: { command: [wc, -c] } } }, input: hello, output: [{ name: o, type: jmespath, value: json }] }
-  - { name: named, source: count, input: hello, output: [{ name: o, type: jmespath, value: json }] }
-  - { name: base, source: cat, input: hello, output: [{ name: o, type: jmespath, value: stdout }] }
-",
-    );
-    let outputs = &scratch.json(&["run", &file])["outputs"];
-    assert_eq!((&outputs["inline"]["o"], &outputs["named"]["o"]), (&json!(5), &json!(5)));
-    assert_eq!(outputs["base"]["o"], "hello");
-}
-
-#[test]
-fn defaults_stand_for_what_a_failed_step_did_not_leave() {
-    let scratch = Scratch::new("ft-default");
-    let file = write(
-        &scratch,
-        "
-flow:
-  - { name: fails, source: sh, input: 'exit 1', on_error: continue, output: [{ name: o }] }
-  - { name: default, source: cat, input: \"{{ flows.fails.o | default('none') }}\", output: [{ name: o }] }
-  - { name: defined, source: cat, input: \"{{ 'yes' if flows.fails is defined else 'no' }}\", output: [{ name: o }] }
-  - { name: strict, source: cat, input: '{{ flows.fails.o }}', on_error: continue }
-",
-    );
-    let (result, code) = result(&scratch, &file);
-    assert_eq!(code, Some(0));
-    assert_eq!(result["outputs"]["default"]["o"]["stdout"], "none");
-    assert_eq!(result["outputs"]["defined"]["o"]["stdout"], "no");
-    let strict = &result["steps"]["strict"];
-    assert_eq!(strict["state"], "failed");
-    assert!(strict["error"].as_str().unwrap().contains("flows.fails"), "{strict}");
 }
 
 // Files
@@ -1166,77 +651,6 @@ flow:
 #[test]
 fn an_empty_file_runs_nothing_and_succeeds() {
     let scratch = Scratch::new("ft-empty");
-    for text in ["", "# nothing\n", "flow: []\n", "sources: {}\n"] {
-        let result = scratch.json(&["run", &scratch.file("flow.yaml", text)]);
-        assert_eq!((&result["state"], &result["outputs"]), (&json!("succeeded"), &json!({})));
-    }
-}
-
-#[test]
-fn a_key_without_a_value_is_as_good_as_absent() {
-    let scratch = Scratch::new("ft-null");
-    let file = scratch.file("flow.yaml", "sources:\n  # none yet\nflow:\nrunner:\n");
-    assert_eq!(scratch.json(&["run", &file])["state"], "succeeded");
-    let file = scratch.file(
-        "flow.yaml",
-        "flow: [{ name: a, source: { type: process, configuration: { command: ['true'] } }, output: null, depends_on: null, on_error: null, input: null }]\n",
-    );
-    assert_eq!(scratch.json(&["run", &file])["state"], "succeeded");
-}
-
-#[test]
-fn the_flow_of_its_monitoring_guide_runs() {
-    let scratch = Scratch::new("ft-guide");
-    let file = scratch.file(
-        "flow.yaml",
-        "
-sources:
-  shell_cmd:
-    type: process
-    configuration:
-      command: date
-      shell: true
-flow:
-  - name: get_date
-    source: shell_cmd
-    output:
-      - name: current_time
-        value: \"{{ result.stdout }}\"
-",
-    );
-    let result = scratch.json(&["run", &file]);
-    assert_eq!(result["outputs"]["get_date"]["current_time"]["returncode"], 0);
-}
-
-#[test]
-fn names_may_be_of_many_letters() {
-    let scratch = Scratch::new("ft-names");
-    let file = write(
-        &scratch,
-        "
-flow:
-  - { name: a-b, source: words, input: 1, output: [{ name: o-1, type: jmespath, value: stdout }] }
-  - { name: a.b, source: words, input: 2, output: [{ name: o, type: jmespath, value: stdout }] }
-  - { name: ünï, source: words, input: 3, output: [{ name: ö, type: jmespath, value: stdout }] }
-  - { name: two words, source: words, input: 4, output: [{ name: o, type: jmespath, value: stdout }] }
-  - { name: 1, source: words, input: 5, output: [{ name: 2, type: jmespath, value: stdout }] }
-  - { name: true, source: words, input: 6, depends_on: [1] }
-  - { name: items, source: words, input: 7, output: [{ name: keys, type: jmespath, value: stdout }] }
-  - name: all
-    source: cat
-    depends_on: [true]
-    input: \"{{ flows['a-b']['o-1'] }}{{ flows['a.b'].o }}{{ flows.ünï.ö }}{{ flows['two words'].o }}{{ flows['1']['2'] }}{{ flows.items.keys }}\"
-    output: [{ name: o, type: jmespath, value: stdout }]
-",
-    );
-    let result = scratch.json(&["run", &file]);
-    assert_eq!(result["outputs"]["all"]["o"], "<1><2><3><4><5><7>");
-    let last = instant(&result, "all", "started_at");
-    for step in ["a-b", "a.b", "ünï", "two words", "1", "true", "items"] {
-        assert!(instant(&result, step, "ended_at") <= last, "{step}");
-    }
-    let problems =
-        refusals(&scratch, "flow: [{ name: a, source: words }, { name: a, source: cat }]\n");
-    let expected = ("duplicate-step".to_owned(), "there are two steps called `a`".to_owned());
-    assert_eq!(problems, [expected]);
+    let result = scratch.json(&["run", &scratch.file("flow.yaml", "# nothing\n")]);
+    assert_eq!((&result["state"], &result["outputs"]), (&json!("succeeded"), &json!({})));
 }

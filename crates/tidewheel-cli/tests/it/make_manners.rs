@@ -128,8 +128,8 @@ fn a_file_that_a_step_makes_is_not_read_before_it_is_made() {
         "flow.yaml",
         r#"
 flow:
-  - { name: make, cache: { inputs: [in.txt], outputs: [x.txt] }, run: sleep 0.3; cp in.txt x.txt }
-  - { name: use, cache: { inputs: [x.txt], outputs: [y.txt] }, run: cp x.txt y.txt }
+  - { name: make, cache: { inputs: [in.txt], outputs: [x.txt] }, run: touch began; cp in.txt x.txt }
+  - { name: use, cache: { inputs: [x.txt], outputs: [y.txt] }, run: test -e began; cp x.txt y.txt }
 "#,
     );
     scratch.json(&["run", &file]);

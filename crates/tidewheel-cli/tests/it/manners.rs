@@ -5,10 +5,10 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Stdio};
 
 use crate::common::{Scratch, read_until, skipped, stderr, stdout, wait_until};
+use tidewheel_testing::Gate;
 
 /// A step that runs until a file is there.
 const HELD: &str = "
@@ -127,7 +127,7 @@ fn a_cancel_that_waits_for_what_is_left_says_so() {
 #[test]
 fn a_cancel_gives_each_step_the_time_it_asks_for() {
     let scratch = Scratch::new("manners-grace");
-    // Without it, it would be killed at once when the grace of 10 s is over; with less it is sooner.
+    // Without its own grace the step would have an hour, and the test would hang.
     let file = scratch.file(
         "flow.yaml",
         "
@@ -137,12 +137,13 @@ flow:
     run: trap '' TERM; touch started; while true; do sleep 0.02; done
 ",
     );
-    let running = scratch.start(&["run", &file]);
+    let mut command = scratch.command(&["run", &file]);
+    command.env("TIDEWHEEL_PROCESS_GRACE", "1h").stdout(Stdio::null()).stderr(Stdio::null());
+    let mut running = command.spawn().unwrap();
     scratch.wait_for("started");
-    let began = Instant::now();
     scratch.json(&["cancel", "last"]);
-    assert_ne!(running.output().status.code(), Some(0));
-    assert!(began.elapsed() < Duration::from_secs(9), "{:?}", began.elapsed());
+    assert_eq!(running.wait().unwrap().code(), Some(1));
+    assert_eq!(scratch.json(&["show", "last"])["steps"]["a"]["state"], "cancelled");
 }
 
 #[test]
@@ -157,63 +158,77 @@ fn a_request_ends_as_soon_as_it_is_told_to() {
     );
     let mut command = scratch.command(&["run", &file]);
     command.env("TIDEWHEEL_HTTP_ALLOW_PRIVATE", "true");
+    // A request that had this time would make the test hang.
+    command.env("TIDEWHEEL_PROCESS_GRACE", "1h");
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let running = command.spawn().unwrap();
     let (mut stream, _) = listener.accept().unwrap();
     let _ = stream.read(&mut [0; 1024]).unwrap();
-    let began = Instant::now();
     scratch.json(&["cancel", "last"]);
     let output = running.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert_eq!(scratch.json(&["show", "last"])["steps"]["ask"]["state"], "cancelled");
     let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n");
 }
 
 #[test]
 fn steps_that_find_no_descriptors_wait_for_them() {
-    let scratch = Scratch::new("manners-descriptors");
+    for (limit, is_raised) in [("ulimit -S -n 64", true), ("ulimit -n 64", false)] {
+        let scratch = Scratch::new("manners-descriptors");
+        let gate = Gate::new(&scratch.path("gate"));
+        let text = format!("    run: ulimit -n >> limits; {}\n", gate.wait());
+        let child = sixty(&scratch, &text, limit);
+        let started = || std::fs::read_to_string(scratch.path("limits")).unwrap_or_default();
+        if is_raised {
+            wait_until("all run at once", || started().lines().count() == 60);
+        } else {
+            wait_until("one waits for descriptors", || has_waited(&scratch));
+        }
+        gate.open();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        // Children have the soft limit as it was.
+        assert!(started().lines().all(|limit| limit == "64"), "{}", started());
+    }
+}
+
+/// Starts a flow with one step for each of sixty elements, by a shell with less than they need.
+fn sixty(scratch: &Scratch, step: &str, limit: &str) -> Child {
     let elements: Vec<String> = (0..60).map(|number| number.to_string()).collect();
-    let file = scratch.file(
-        "flow.yaml",
-        &format!(
-            "flow: [{{ name: each, foreach: [{}], run: 'ulimit -n >> limits; sleep 0.3' }}]",
-            elements.join(", ")
-        ),
-    );
-    let arguments = ["run", &file, "--max-workers", "60"];
-    // The soft limit is raised, and children have it as it was.
-    let output = after(&scratch, "ulimit -S -n 64", &arguments).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(scratch.read("limits").lines().all(|limit| limit == "64"));
-    // The hard one cannot be.
-    let output = after(&scratch, "ulimit -n 64", &arguments).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let elements = elements.join(", ");
+    let text = format!("flow:\n  - name: each\n    foreach: [{elements}]\n{step}");
+    let file = scratch.file("flow.yaml", &text);
+    let arguments = ["run", &file, "--max-workers", "60", "--format", "json"];
+    after(scratch, limit, &arguments).spawn().unwrap()
+}
+
+/// Whether a step of the run was put off for want of something.
+fn has_waited(scratch: &Scratch) -> bool {
+    let shown = scratch.run(&["show", "last", "--format", "json"]);
+    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap_or_default();
+    let steps = shown["steps"].as_object();
+    steps.is_some_and(|steps| steps.values().any(|step| step["attempts"].as_u64() > Some(1)))
 }
 
 #[test]
 fn what_steps_wrote_without_descriptors_is_whole() {
     let scratch = Scratch::new("manners-words");
-    let elements: Vec<String> = (0..60).map(|number| number.to_string()).collect();
+    let gate = Gate::new(&scratch.path("gate"));
     // Each wants a file in memory for its input, two pipes, a log, and its outputs read.
-    let file = scratch.file(
-        "flow.yaml",
-        &format!(
-            "
-flow:
-  - name: each
-    foreach: [{}]
-    stdin: 'words {{{{ item }}}}'
+    let step = format!(
+        "    stdin: 'words {{{{ item }}}}'
     run: |
       cat; echo
       echo \"got=$TIDEWHEEL_STEP\" >> \"$TIDEWHEEL_OUTPUT\"
-      sleep 0.3
+      {}
     outputs: [got]
 ",
-            elements.join(", ")
-        ),
+        gate.wait()
     );
-    let arguments = ["run", &file, "--max-workers", "60"];
-    let output = after(&scratch, "ulimit -n 64", &arguments).output().unwrap();
+    let child = sixty(&scratch, &step, "ulimit -n 64");
+    wait_until("one waits for descriptors", || has_waited(&scratch));
+    gate.open();
+    let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(!stderr(&output).contains("could not be kept"), "{}", stderr(&output));
     let run = scratch.json(&["show", "last"])["run_id"].as_str().unwrap().to_owned();
@@ -221,8 +236,7 @@ flow:
     let logs = logs.map(|log| std::fs::read_to_string(log.unwrap().path()).unwrap());
     let mut logs: Vec<String> = logs.collect();
     logs.sort_unstable();
-    let mut words: Vec<String> =
-        elements.iter().map(|number| format!("words {number}\n")).collect();
+    let mut words: Vec<String> = (0..60).map(|number| format!("words {number}\n")).collect();
     words.sort_unstable();
     assert_eq!(logs, words);
 }
@@ -233,14 +247,7 @@ fn steps_that_find_no_number_for_a_process_wait_for_one() {
     const NOBODY_ELSE: u32 = 54_321;
     let test = "steps_that_find_no_number_for_a_process_wait_for_one";
     let scratch = Scratch::new("manners-numbers");
-    let elements: Vec<String> = (0..60).map(|number| number.to_string()).collect();
-    let file = scratch.file(
-        "flow.yaml",
-        &format!(
-            "flow: [{{ name: each, foreach: [{}], argv: [sleep, '0.3'] }}]",
-            elements.join(", ")
-        ),
-    );
+    let gate = Gate::new(&scratch.path("gate"));
     let user = NOBODY_ELSE.to_string();
     let as_user = ["--reuid", &user, "--regid", &user, "--clear-groups", "--"];
     if std::os::unix::fs::chown(scratch.path(""), Some(NOBODY_ELSE), Some(NOBODY_ELSE)).is_err() {
@@ -253,8 +260,10 @@ fn steps_that_find_no_number_for_a_process_wait_for_one() {
     }
     let first =
         format!("ulimit -u 32 2>&- || ulimit -p 32; set -- setpriv {} \"$@\"", as_user.join(" "));
-    let arguments = ["run", &file, "--max-workers", "60", "--format", "json"];
-    let output = after(&scratch, &first, &arguments).output().unwrap();
+    let child = sixty(&scratch, &format!("    argv: [sh, -c, '{}']\n", gate.wait()), &first);
+    wait_until("one waits for the number of a process", || has_waited(&scratch));
+    gate.open();
+    let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let steps = result["steps"].as_object().unwrap();

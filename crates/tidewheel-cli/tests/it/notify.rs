@@ -8,6 +8,7 @@ use std::net::TcpListener;
 use std::thread::JoinHandle;
 
 use crate::common::{Scratch, stderr, wait_until};
+use tidewheel_testing::ClosedPort;
 
 /// A server for mail that takes one letter, after it has put off as many as this; what was said to it.
 fn mail_server(put_off: usize) -> (u16, JoinHandle<Vec<String>>) {
@@ -151,9 +152,9 @@ fn a_letter_that_cannot_be_sent_says_why() {
         let arguments = [&["mail", "--server", server, "--to", to][..], &from].concat();
         scratch.run(&arguments)
     };
-    let free = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+    let closed = ClosedPort::new();
     for (server, to, code, why) in [
-        (format!("smtp://127.0.0.1:{free}"), "b@example.org", 1, "does not take it"),
+        (format!("smtp://{}", closed.address()), "b@example.org", 1, "does not take it"),
         ("smtp://localhost".to_owned(), "nobody", 2, "`nobody` is no address"),
         ("localhost".to_owned(), "b@example.org", 2, "no server for mail"),
     ] {

@@ -118,7 +118,7 @@ fn all_attempts_of_a_step_have_one_key_also_after_a_crash() {
 flow:
   - name: busy
     http: {{ url: "http://{0}/busy", method: POST }}
-    retry: {{ retries: 60, delay: 100ms, backoff: fixed, jitter: none }}
+    retry: {{ retries: 600, delay: 100ms, backoff: fixed, jitter: none }}
   - {{ name: each, foreach: [1, 2], http: {{ url: "http://{0}/each", method: POST }}, depends_on: [] }}
 "#,
             server.address

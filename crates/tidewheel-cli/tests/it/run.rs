@@ -1097,6 +1097,7 @@ fn where_nothing_ran_yet_there_are_no_runs() {
 #[test]
 fn processes_are_bounded_by_the_scheduler_even_if_it_is_switched_off() {
     let scratch = Scratch::new("run-scheduler");
+    // sleeps: the longer a step runs, the surer an overlap shows; nothing waits for it.
     let file = scratch.file(
         "flow.yaml",
         "

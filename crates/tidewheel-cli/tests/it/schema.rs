@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::common::Scratch;
 use jsonschema::Validator;
 use tidewheel_client::files::{FlowFiles, parse_yaml};
 
@@ -207,10 +206,9 @@ const WRONG_PARTS: [(&str, &str); 30] = [
     ("unknown-word", "schedule: { events: { on: trouble } }"),
 ];
 
+/// Returns what `tidewheel schema` prints; `docs` reads it from there.
 fn schema() -> Validator {
-    let scratch = Scratch::new("schema");
-    let output = scratch.run(&["schema"]);
-    let schema = serde_json::from_slice(&output.stdout).unwrap();
+    let schema = tidewheel_client::files::schema();
     jsonschema::draft202012::meta::validate(&schema).unwrap();
     jsonschema::validator_for(&schema).unwrap()
 }

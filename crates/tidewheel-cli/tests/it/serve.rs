@@ -87,7 +87,7 @@ fn a_server_that_crashes_leaves_nothing_of_its_memory() {
     let serve = "ulimit -c unlimited 2> none; exec \"$0\" serve --flows flows --listen off";
     let mut command = Command::new("/bin/sh");
     command.args(["-c", serve]).arg(env!("CARGO_BIN_EXE_tidewheel"));
-    command.current_dir(scratch.path("")).env("TIDEWHEEL_DATA", scratch.path("data"));
+    command.current_dir(scratch.path("")).env_clear().env("TIDEWHEEL_DATA", scratch.path("data"));
     let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     read_until(child.stderr.as_mut().unwrap(), "listening on no port");
     // What belongs to nobody but root is what others of the same user may not read.

@@ -6,10 +6,11 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use crate::common::{Scratch, wait_until};
+use serde_json::Value;
 use tidewheel_server::table::{Verb, routes};
+use tidewheel_testing::{ClosedPort, patience};
 
 /// The secret, and the same in an alphabet that programs like.
 const CANARY: &str = "canary-5e3f1c8a9b7d";
@@ -23,7 +24,7 @@ flow:
   - name: tell
     env: { KEY: '{{ secrets.key }}' }
     run: 'echo \"out $KEY\"; echo \"err $KEY\" >&2; printf %s \"$KEY\" | base64; exit 3'
-  - { name: ask, http: 'http://127.0.0.1:9/{{ secrets.key }}' }
+  - { name: ask, http: 'http://REFUSES/{{ secrets.key }}' }
   - { name: leave, env: { KEY: '{{ secrets.key }}' }, run: 'echo \"$KEY\"', outputs: { left: '{{ stdout }}' } }
 ";
 
@@ -34,17 +35,27 @@ schedule: { events: { on: [failure], of: [leaky] }, params: { text: '{{ event.te
 flow: [{ name: say, env: { TEXT: '{{ params.text }} {{ params.body | tojson }}' }, run: 'echo \"$TEXT\"' }]
 ";
 
-/// What is answered, as far as it comes: a stream of events has no end.
+/// Returns an answer to its end; of the stream of events, which has none, to the last event that the test caused.
 fn ask(address: &str, token: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    stream.set_read_timeout(Some(patience())).unwrap();
     let head = format!("Host: localhost\r\nAuthorization: Bearer {token}\r\nConnection: close");
     write!(stream, "GET {path} HTTP/1.1\r\n{head}\r\nLast-Event-ID: 0:0\r\n\r\n").unwrap();
     let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
-    while let Ok(count @ 1..) = stream.read(&mut piece) {
+    loop {
+        let count = stream.read(&mut piece).unwrap();
         bytes.extend(&piece[..count]);
+        let text = String::from_utf8_lossy(&bytes);
+        if count == 0 || text.lines().any(is_last_event) {
+            return text.into_owned();
+        }
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Whether a line of the stream of events is the end of the run that the failure has started.
+fn is_last_event(line: &str) -> bool {
+    let event = line.strip_prefix("data: ").and_then(|data| serde_json::from_str(data).ok());
+    event.is_some_and(|event: Value| event["what"] == "run-ended" && event["flow"] == "alert")
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -68,7 +79,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn a_secret_is_told_by_no_route_and_no_file_of_a_server() {
     let scratch = Scratch::new("serve-secrets");
     std::fs::create_dir(scratch.path("flows")).unwrap();
-    scratch.file("flows/leaky.yaml", LEAKY);
+    let closed = ClosedPort::new();
+    scratch.file("flows/leaky.yaml", &LEAKY.replace("REFUSES", &closed.address().to_string()));
     scratch.file("flows/alert.yaml", ALERT);
     let made = scratch.json(&["token", "create", "test", "--role", "admin"]);
     let token = made["secret"].as_str().unwrap().to_owned();
@@ -103,13 +115,15 @@ fn a_secret_is_told_by_no_route_and_no_file_of_a_server() {
         paths
             .push(format!("/api/v1/runs/{run}/log?task=tell&attempt=1&stream={stream}&whole=true"));
     }
-    let (mut shown, count) = (0, paths.len());
+    let (mut shown, mut streams, count) = (0, 0, paths.len());
     for path in paths {
         let answer = ask(address, &token, &path);
         assert!(answer.starts_with("HTTP/1.1 "), "{path}: {answer}");
         assert!(!is_told(&answer), "{path}: {answer}");
         shown += usize::from(answer.contains("out ***") || answer.contains("err ***"));
+        streams += usize::from(answer.lines().any(is_last_event));
     }
+    assert_eq!(streams, 1, "the stream of events is read to its last event");
     assert!(count > 60 && shown > 1, "{shown} of {count} show what the step wrote");
     for words in [&["show", &run][..], &["logs", &run], &["explain", &run], &["plan", "leaky"]] {
         let output = scratch.run(words);

@@ -42,6 +42,7 @@ fn last_run_id(scratch: &Scratch) -> String {
 #[test]
 fn units_are_those_of_all_runs_in_the_folder() {
     let scratch = Scratch::new("shared-many");
+    // sleeps: the longer a step has its units, the surer an overlap shows; nothing waits for it.
     let file = scratch.file(
         "flow.yaml",
         "

@@ -570,17 +570,18 @@ fn a_step_of_a_called_flow_that_is_skipped_says_what_stopped_it() {
     assert!(lines.contains("skipped   s/b: stopped by `s/a`\n"), "{lines}");
     assert!(!lines.contains("condition"), "{lines}");
     // A group may also stop because its time is over.
-    let group = "flow: [{ name: g, timeout: 50ms, steps: [{ name: a, run: sleep 1000 }] }]";
+    // Long enough for the step to start: storing that takes a while on a busy disk.
+    let group = "flow: [{ name: g, timeout: 1s, steps: [{ name: a, run: sleep 1000 }] }]";
     let lines = stderr(&scratch.run(&["run", &scratch.file("group.yaml", group)]));
-    assert!(lines.contains("failed    g: out of time after 50 ms\n"), "{lines}");
+    assert!(lines.contains("failed    g: out of time after 1.0 s\n"), "{lines}");
     assert!(lines.contains("cancelled g/a (") && lines.contains("): stopped by `g`\n"), "{lines}");
     let shown = scratch.json(&["show", "last"]);
-    assert_eq!(shown["steps"]["g"]["timeout"], "out of time after 50 ms", "{shown:#}");
+    assert_eq!(shown["steps"]["g"]["timeout"], "out of time after 1.0 s", "{shown:#}");
     let why = stdout(&scratch.run(&["explain", "last", "g"]));
-    let told = "the time for all that is in it was over: out of time after 50 ms";
+    let told = "the time for all that is in it was over: out of time after 1.0 s";
     assert!(why.contains(told) && !why.contains("before it started"), "{why}");
     // If it is tried again, each try has its time.
-    let tries = group.replace("timeout: 50ms", "timeout: 50ms, retry: { retries: 1, delay: 1ms }");
+    let tries = group.replace("timeout: 1s", "timeout: 50ms, retry: { retries: 1, delay: 1ms }");
     let lines = stderr(&scratch.run(&["run", &scratch.file("tries.yaml", &tries)]));
     assert!(lines.contains("failed    g{2}: out of time after 50 ms\n"), "{lines}");
 }

@@ -483,13 +483,14 @@ mod tests {
 
     use tidewheel::store::sqlite::Options;
     use tidewheel::{Graph, Shutdown};
+    use tidewheel_testing::temp_folder;
 
     use super::*;
 
     #[tokio::test]
     async fn a_list_by_tag_looks_at_so_many_and_says_where_to_go_on() {
-        let path = std::env::temp_dir().join(format!("tidewheel-tags-{}", std::process::id()));
-        let folder = DataFolder::open(&path, Options::default()).unwrap();
+        let temp = temp_folder("tags");
+        let folder = DataFolder::open(temp.path(), Options::default()).unwrap();
         let wheel =
             Tidewheel::builder().store(folder.shard("default").unwrap()).try_start().unwrap();
         for _ in 0..7 {
@@ -508,6 +509,5 @@ mod tests {
         assert_eq!(desk.list(&wish).unwrap().next, None, "the seventh was the last");
         let all = desk.list(&ListWish::default()).unwrap();
         assert_eq!((all.runs.len(), all.next), (7, None), "without a tag all are meant");
-        let _ = std::fs::remove_dir_all(path);
     }
 }

@@ -69,13 +69,14 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test")]
 
     use tidewheel::store::sqlite::Options;
+    use tidewheel_testing::temp_folder;
 
     use super::*;
 
     #[test]
     fn however_many_ask_at_once_few_are_kept_and_all_come_back() {
-        let path = std::env::temp_dir().join(format!("tidewheel-readers-{}", std::process::id()));
-        let folder = DataFolder::open(&path, Options::default()).unwrap();
+        let temp = temp_folder("readers");
+        let folder = DataFolder::open(temp.path(), Options::default()).unwrap();
         let readers = Readers::new(folder.reader().unwrap());
         std::thread::scope(|scope| {
             for _ in 0..16 {
@@ -92,6 +93,5 @@ mod tests {
         assert_eq!(state.busy, 0);
         assert!((1..=READERS_MAX).contains(&state.idle.len()), "{}", state.idle.len());
         drop(state);
-        let _ = std::fs::remove_dir_all(path);
     }
 }

@@ -119,11 +119,14 @@ mod tests {
 
     use std::io::Write as _;
 
+    use tidewheel_testing::temp_folder;
+
     use super::*;
 
     #[test]
     fn of_a_flood_only_the_newest_lines_are_read() {
-        let path = std::env::temp_dir().join(format!("tidewheel-tail-{}", std::process::id()));
+        let temp = temp_folder("tail");
+        let path = temp.path().join("log");
         let mut file = File::create(&path).unwrap();
         let mut tail = LogTail::new(path.clone());
         file.write_all(b"one\ntwo\nbegun").unwrap();
@@ -138,6 +141,5 @@ mod tests {
         file.write_all(b"last").unwrap();
         assert_eq!(tail.newest(3), Newest { skipped: 0, lines: Vec::new() });
         assert_eq!(tail.rest().as_deref(), Some("last"));
-        std::fs::remove_file(&path).unwrap();
     }
 }

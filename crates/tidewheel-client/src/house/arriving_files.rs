@@ -218,34 +218,26 @@ fn told(file: &Found) -> Json {
 
 #[cfg(test)]
 mod tests {
+    use tidewheel_testing::{TempDir, temp_folder};
+
     use super::*;
 
-    /// A folder that is gone with it.
-    struct Scene(PathBuf);
+    /// Files in a folder of one test.
+    struct Scene(TempDir);
 
     impl Scene {
         fn new(name: &str) -> Self {
-            let name = format!("tidewheel-arriving-{}-{name}", std::process::id());
-            let path = std::env::temp_dir().join(name);
-            let _ = std::fs::remove_dir_all(&path);
-            std::fs::create_dir_all(&path).expect("a folder");
-            Self(path)
+            Self(temp_folder(&format!("arriving-{name}")))
         }
 
         fn write(&self, name: &str, text: &str) {
-            std::fs::write(self.0.join(name), text).expect("a file");
-        }
-    }
-
-    impl Drop for Scene {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
+            std::fs::write(self.0.path().join(name), text).expect("a file");
         }
     }
 
     /// The names of files that a look finds, which are remembered as if they were stored.
     fn look(seen: &mut Seen, scene: &Scene, pattern: &str) -> Vec<String> {
-        let found = seen.look(&scene.0.join(pattern)).expect("a look");
+        let found = seen.look(&scene.0.path().join(pattern)).expect("a look");
         seen.arrived.extend(found.iter().map(|file| file.key.clone()));
         let name = |file: Found| told(&file)["name"].as_str().unwrap_or_default().to_owned();
         found.into_iter().map(name).collect()
@@ -271,7 +263,7 @@ mod tests {
     fn what_was_found_and_not_stored_is_found_again() {
         let (scene, mut seen) = (Scene::new("again"), Seen::default());
         scene.write("a.csv", "1");
-        let pattern = scene.0.join("*.csv");
+        let pattern = scene.0.path().join("*.csv");
         assert_eq!(seen.look(&pattern).expect("a look"), []);
         assert_eq!(seen.look(&pattern).expect("a look").len(), 1);
         assert_eq!(seen.look(&pattern).expect("a look").len(), 1);
@@ -280,7 +272,7 @@ mod tests {
     #[test]
     fn folders_are_no_files_and_one_out_of_sight_is_no_error() {
         let (scene, mut seen) = (Scene::new("folders"), Seen::default());
-        std::fs::create_dir_all(scene.0.join("deep/down.csv")).expect("a folder");
+        std::fs::create_dir_all(scene.0.path().join("deep/down.csv")).expect("a folder");
         scene.write("deep/a.csv", "1");
         for _ in 0..2 {
             assert!(look(&mut seen, &scene, "*/b.csv").is_empty());

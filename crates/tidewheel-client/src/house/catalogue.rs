@@ -161,35 +161,27 @@ fn twice<'a>(version: &Version, others: impl Iterator<Item = &'a Path>) -> Broke
 #[cfg(test)]
 mod tests {
     use tidewheel::Timestamp;
+    use tidewheel_testing::{TempDir, temp_folder};
 
     use super::*;
 
-    /// Files in a folder that is gone with it.
-    struct Scene(PathBuf);
+    /// Files in a folder of one test.
+    struct Scene(TempDir);
 
     impl Scene {
         fn new(name: &str) -> Self {
-            let name = format!("tidewheel-catalogue-{}-{name}", std::process::id());
-            let path = std::env::temp_dir().join(name);
-            std::fs::create_dir_all(&path).expect("a folder");
-            Self(path)
+            Self(temp_folder(&format!("catalogue-{name}")))
         }
 
         /// What there is to read in files of these names.
         fn read(&self, files: &[(&str, &str)]) -> BTreeMap<PathBuf, Read> {
             let read = files.iter().map(|(name, text)| {
-                let path = self.0.join(name);
+                let path = self.0.path().join(name);
                 std::fs::write(&path, text).expect("a file");
                 let read = Read::file(&path, Timestamp::UNIX_EPOCH).0;
                 (path, read)
             });
             read.collect()
-        }
-    }
-
-    impl Drop for Scene {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
         }
     }
 
@@ -213,7 +205,10 @@ mod tests {
         let good = catalogue.flow("a").expect("it is there").fingerprint.clone();
 
         let changes = catalogue.update(&scene.read(&[("x.yaml", BROKEN)]));
-        assert_eq!(changes, Changes { broken: vec![scene.0.join("x.yaml")], ..Changes::default() });
+        assert_eq!(
+            changes,
+            Changes { broken: vec![scene.0.path().join("x.yaml")], ..Changes::default() }
+        );
         assert_eq!(catalogue.flow("a").expect("it is there").fingerprint, good);
         let (_, broken) = catalogue.broken().next().expect("it is told");
         assert_eq!(broken.problems[0]["line"], 2, "{}", broken.problems);
@@ -233,7 +228,7 @@ mod tests {
         catalogue.update(&scene.read(&[("b.yaml", A_AGAIN), ("x.yaml", A)]));
         assert_eq!(in_force(&catalogue), [("a", "x.yaml")]);
         let (path, broken) = catalogue.broken().next().expect("it is told");
-        assert_eq!(path, scene.0.join("b.yaml"));
+        assert_eq!(path, scene.0.path().join("b.yaml"));
         let message = broken.problems[0]["message"].as_str().unwrap_or_default();
         assert!(message.contains("x.yaml"), "{message}");
 

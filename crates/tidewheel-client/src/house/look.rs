@@ -145,29 +145,22 @@ fn mark(path: &Path) -> Mark {
 
 #[cfg(test)]
 mod tests {
+    use tidewheel_testing::{TempDir, temp_folder};
+
     use super::*;
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
-    /// A folder that is gone with it.
-    struct Scene(PathBuf);
+    /// Files in a folder of one test.
+    struct Scene(TempDir);
 
     impl Scene {
         fn new(name: &str) -> Self {
-            let name = format!("tidewheel-look-{}-{name}", std::process::id());
-            let path = std::env::temp_dir().join(name);
-            std::fs::create_dir_all(&path).expect("a folder");
-            Self(path)
+            Self(temp_folder(&format!("look-{name}")))
         }
 
         fn write(&self, name: &str, text: &str) {
-            std::fs::write(self.0.join(name), text).expect("a file");
-        }
-    }
-
-    impl Drop for Scene {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
+            std::fs::write(self.0.path().join(name), text).expect("a file");
         }
     }
 
@@ -190,7 +183,7 @@ mod tests {
         scene.write(".a.yaml.swp", "x");
         scene.write(".hidden.yaml", "x");
         scene.write("notes.txt", "x");
-        let mut look = Look::new(Some(&scene.0), &[]).expect("paths");
+        let mut look = Look::new(Some(scene.0.path()), &[]).expect("paths");
         assert!(look.look(When::Now, NOW).expect("a look"));
         assert_eq!(look.read().len(), 1);
         assert!(!look.look(When::Now, NOW).expect("a look"));
@@ -202,7 +195,7 @@ mod tests {
     fn a_file_that_is_being_written_is_read_when_it_looks_the_same_twice() {
         let scene = Scene::new("settled");
         scene.write("a.yaml", &flow("one"));
-        let mut look = Look::new(Some(&scene.0), &[]).expect("paths");
+        let mut look = Look::new(Some(scene.0.path()), &[]).expect("paths");
         look.look(When::Now, NOW).expect("a look");
         let before = fingerprints(&look);
         scene.write("a.yaml", "flow: [{ name: tw");
@@ -217,16 +210,16 @@ mod tests {
     #[test]
     fn a_flow_changes_with_the_flows_that_it_calls() {
         let scene = Scene::new("called");
-        std::fs::create_dir_all(scene.0.join("parts")).expect("a folder");
+        std::fs::create_dir_all(scene.0.path().join("parts")).expect("a folder");
         scene.write("parts/inner.yaml", &flow("one"));
         scene.write("a.yaml", "flow: [{ name: call, flow: parts/inner.yaml }]\n");
-        let mut look = Look::new(Some(&scene.0), &[]).expect("paths");
+        let mut look = Look::new(Some(scene.0.path()), &[]).expect("paths");
         look.look(When::Now, NOW).expect("a look");
         let before = fingerprints(&look);
         scene.write("parts/inner.yaml", &flow("two"));
         assert!(look.look(When::Now, NOW).expect("a look"));
         assert_ne!(fingerprints(&look), before);
-        std::fs::remove_file(scene.0.join("parts/inner.yaml")).expect("it was there");
+        std::fs::remove_file(scene.0.path().join("parts/inner.yaml")).expect("it was there");
         assert!(look.look(When::Now, NOW).expect("a look"));
         assert_eq!(fingerprints(&look), [None]);
         scene.write("parts/inner.yaml", &flow("one"));
@@ -238,9 +231,9 @@ mod tests {
     fn a_folder_that_is_out_of_sight_is_not_empty() {
         let scene = Scene::new("sight");
         scene.write("a.yaml", &flow("one"));
-        let mut look = Look::new(Some(&scene.0), &[]).expect("paths");
+        let mut look = Look::new(Some(scene.0.path()), &[]).expect("paths");
         look.look(When::Now, NOW).expect("a look");
-        std::fs::remove_dir_all(&scene.0).expect("it was there");
+        std::fs::remove_dir_all(scene.0.path()).expect("it was there");
         assert!(look.look(When::Now, NOW).is_err());
         assert_eq!(look.read().len(), 1);
     }

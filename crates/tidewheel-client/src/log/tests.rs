@@ -5,16 +5,15 @@
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+
+use tidewheel_testing::{TempDir, temp_folder};
 
 use super::signs::{last_state, spans};
 use super::*;
 
-static COUNT: AtomicU32 = AtomicU32::new(0);
-
-/// A log in a folder for temporary files, which is gone with it.
+/// A log in a folder of its own.
 struct Log {
-    folder: PathBuf,
+    folder: TempDir,
     /// Whose turn it is, and how much of it was not told.
     turn: Option<(usize, u64)>,
 }
@@ -23,11 +22,7 @@ const ENDS: [&str; 3] = ["out", "err", "seq"];
 
 impl Log {
     fn new() -> Self {
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("tidewheel-log-{}-{number}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&folder).unwrap();
-        Self { folder, turn: None }
+        Self { folder: temp_folder("log"), turn: None }
     }
 
     fn of(bytes: &[u8]) -> Self {
@@ -37,7 +32,7 @@ impl Log {
     }
 
     fn path(&self, end: usize) -> PathBuf {
-        self.folder.join(ENDS[end])
+        self.folder.path().join(ENDS[end])
     }
 
     fn append(&self, end: usize, bytes: &[u8]) {
@@ -91,13 +86,6 @@ impl Log {
         assert_eq!(found.count, hits.len() as u64);
         assert_eq!(found.buckets.iter().sum::<u64>(), found.count);
         hits
-    }
-}
-
-impl Drop for Log {
-    fn drop(&mut self) {
-        // What is left in the folder for temporary files is nobody's loss.
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 

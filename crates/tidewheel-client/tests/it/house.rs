@@ -16,11 +16,10 @@ use tidewheel_client::api::{
 };
 use tidewheel_client::house::{Happenings, House, HouseOptions, Seen};
 use tidewheel_client::session::Takeover;
+use tidewheel_testing::patience;
 
 /// A flow that waits for somebody.
 const ASKS: &str = "flow: [{ name: ask, wait: { approval: 'now?', every: 10ms } }]\n";
-
-const LONG: Duration = Duration::from_secs(60);
 
 /// 2026-11-16T05:00:00Z, and so many seconds.
 fn at(seconds: u64) -> Timestamp {
@@ -141,7 +140,7 @@ fn a_flow_is_started_by_its_name() {
         let origin = RunOrigin { run_id: of, ..RunOrigin::by(OriginWord::Retry) };
         assert_eq!((again.params, again.origin), (result.params, Some(origin)));
         assert_eq!(next(&mut happenings, What::RunEnded).await.run_id, Some(retried.run_id));
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -171,7 +170,7 @@ fn a_question_is_seen_however_many_runs_came_after_it() {
         let glance = house.glance().await.unwrap();
         assert_eq!((glance.running, glance.now.len()), (101, 20));
         assert_eq!((glance.approvals, glance.approvals_more), (open.approvals, false));
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -213,7 +212,7 @@ fn what_others_do_in_the_data_folder_is_told_as_well() {
         );
         assert_ne!(run, before.to_string(), "what was there before is no news");
         session.close().await;
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -244,7 +243,7 @@ fn a_run_that_comes_and_goes_between_two_looks_is_told_once_whosever_it_is() {
             *ended.entry(run).or_insert(0) += 1;
         }
         assert_eq!(ended, BTreeMap::from([(own, 1), (theirs, 1)]));
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -280,7 +279,7 @@ fn schedules_fire_runs_of_the_version_that_is_in_force() {
         assert_eq!(schedules.len(), 1);
         assert_eq!((schedules[0].state, schedules[0].next), (ScheduleWord::Active, Some(at(180))));
         assert_eq!(schedules[0].flow.as_deref(), Some("tick"));
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -295,7 +294,7 @@ fn a_schedule_goes_on_after_a_restart_and_ends_with_its_file() {
         let mut happenings = house.happenings(None);
         minute(&clock);
         next(&mut happenings, opened).await;
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
     scene.runtime.block_on(async {
         // Nobody was there at 120, 180 and 240; the newest of them fires.
@@ -324,7 +323,7 @@ fn a_schedule_goes_on_after_a_restart_and_ends_with_its_file() {
         let refused = house.fire_schedule("tick").await.unwrap_err();
         assert_eq!(refused.kind(), RefusalKind::NotFound);
         assert_eq!(house.desk().list(ListWish::default()).await.unwrap().runs.len(), 3);
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -335,7 +334,7 @@ fn a_file_that_is_broken_when_the_house_opens_has_its_last_version_in_force() {
     std::fs::write(&path, "schedule: '* * * * *'\nflow: [{ name: one, wait: 1ms }]\n").unwrap();
     scene.runtime.block_on(async {
         let (house, _) = open(&scene, 1).await;
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
     std::fs::write(&path, "schedule: '* * * * *'\nflow: [{ name: one, wiat: 1ms }]\n").unwrap();
     scene.runtime.block_on(async {
@@ -349,7 +348,7 @@ fn a_file_that_is_broken_when_the_house_opens_has_its_last_version_in_force() {
         assert_eq!(next(&mut happenings, What::RunEnded).await.state.as_deref(), Some("succeeded"));
         house.start(wish("tick")).await.unwrap();
         next(&mut happenings, What::RunEnded).await;
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -372,13 +371,13 @@ fn a_schedule_that_came_to_its_end_does_not_begin_anew() {
         std::fs::write(&path, text("two")).unwrap();
         house.reload().await.unwrap();
         assert!(house.schedules().await.unwrap().schedules.is_empty());
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
     scene.runtime.block_on(async {
         let (house, _) = open(&scene, 70).await;
         assert!(house.schedules().await.unwrap().schedules.is_empty());
         assert_eq!(ledger(&house, "once").await.len(), 1);
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -400,7 +399,7 @@ fn a_house_looks_at_its_files_by_itself() {
         assert!(error.contains("new.yaml cannot be run: line 1, column "), "{error}");
         std::fs::remove_file(&path).unwrap();
         next(&mut happenings, What::FlowRemoved).await;
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -414,7 +413,7 @@ fn one_data_folder_has_one_house() {
         let refused = House::open(scene.folder(), options).await.unwrap_err();
         assert_eq!(refused.kind(), RefusalKind::Conflict);
         assert!(refused.to_string().contains("another server"), "{refused}");
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -476,7 +475,7 @@ fn schedules_are_paused_fired_and_backfilled() {
             origins.insert(line.origin);
         }
         assert_eq!(origins, BTreeSet::from(["backfill".to_owned(), "by-hand".to_owned()]));
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -508,7 +507,7 @@ fn a_calendar_has_what_comes_and_what_was_in_the_zone_of_each_schedule() {
         house.pause_schedule("hourly").await.unwrap();
         let days = calendar().await;
         assert_eq!((days.next.len(), days.comes_more, days.past.len()), (0, false, 1));
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -533,7 +532,7 @@ fn a_preview_knows_what_waits_to_fire() {
             let seen = house.desk().preview_backfill("hourly", wish).await.unwrap();
             assert_eq!(seen.next.len(), expected, "{seen:?}");
         }
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -556,7 +555,7 @@ fn what_happened_is_told_from_any_point_on() {
         assert_eq!(other.next().await, Some(Seen::Gap));
         let Some(Seen::Happened(first)) = other.next().await else { panic!("a gap") };
         assert_eq!(first.sequence, 1);
-        house.close(LONG).await;
+        house.close(patience()).await;
         while again.next().await.is_some() {}
     });
 }

@@ -10,8 +10,7 @@ use tidewheel::Timestamp;
 use tidewheel::clock::VirtualClock;
 use tidewheel_client::api::{LedgerLine, LedgerWish, RunState, StartWish};
 use tidewheel_client::house::{House, HouseOptions};
-
-const LONG: Duration = Duration::from_secs(60);
+use tidewheel_testing::patience;
 
 const GOOD: &str = "
 name: good
@@ -121,12 +120,12 @@ fn who_wants_to_hear_of_failures_hears_of_each_once() {
         assert!(told[0].starts_with("bad failed: ") && told[0].contains("(run "), "{told:?}");
         let told = heard(&house, "ends", 1).await;
         assert!(told[0].starts_with("good succeeded (run "), "{told:?}");
-        house.close(LONG).await;
+        house.close(patience()).await;
         drop(house);
         // What was heard is not told again.
         let house = open(scene, None).await;
         assert_eq!(heard(&house, "alert", 1).await.len(), 1);
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -145,7 +144,7 @@ fn a_flow_says_who_is_to_hear_of_it() {
         run(&house, "worse").await;
         run(&house, "bad").await;
         assert!(heard(&house, "alert", 1).await[0].starts_with("bad failed"));
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -174,7 +173,7 @@ fn news_of_those_who_tell_news_are_told_to_nobody() {
         }
         run(&house, "good").await;
         heard(&house, "alert", 2).await;
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -187,13 +186,13 @@ fn what_ended_while_nobody_was_there_is_heard_at_the_next_start() {
     scene.runtime.block_on(async {
         let house = open(&scene, None).await;
         assert_eq!(ledger(&house, "alert").await, []);
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
     scene.run(&scene.path.join("flows/bad.yaml"));
     scene.runtime.block_on(async {
         let house = open(&scene, None).await;
         assert!(heard(&house, "alert", 1).await[0].starts_with("bad failed"));
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -225,7 +224,7 @@ fn firings_that_come_late_and_instants_that_were_missed_are_told() {
         let alert = hears("alert", "on: late, late: 10s, of: good");
         write(scene, &[("alert", &alert), ("good", &nightly)]);
         let house = open(scene, Some(VirtualClock::at(at(1)))).await;
-        house.close(LONG).await;
+        house.close(patience()).await;
         drop(house);
         let house = open(scene, Some(VirtualClock::at(at(1830)))).await;
         while ledger(&house, "alert").await.len() < 2 {
@@ -236,6 +235,6 @@ fn firings_that_come_late_and_instants_that_were_missed_are_told() {
         let late = "schedule good fired late for 2026-11-16T05:30:00Z: 30.";
         assert!(told[0].starts_with(late), "{told:?}");
         assert!(told[1].starts_with("schedule good missed 2026-11-16T05:10:00Z"), "{told:?}");
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }

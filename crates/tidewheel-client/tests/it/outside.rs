@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use crate::scene::Scene;
 use base64::Engine as _;
@@ -19,8 +18,7 @@ use tidewheel_client::api::{
 };
 use tidewheel_client::desk::DeskError;
 use tidewheel_client::house::{Delivery, House, HouseOptions, Seen};
-
-const LONG: Duration = Duration::from_secs(60);
+use tidewheel_testing::patience;
 
 /// What the hook is signed with.
 const SECRET: &str = "a long secret of the hook";
@@ -140,7 +138,7 @@ fn a_delivery_fires_once_and_its_payload_reaches_the_params() {
         assert!(lines.iter().all(|line| line.fate == LedgerFate::Ran && line.origin == "trigger"));
         assert_eq!(got(&house, &lines[1]).await, "main 7");
         assert_eq!(got(&house, &lines[0]).await, "$(rm -rf /) 2", "what is delivered is data");
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -168,7 +166,7 @@ fn whoever_does_not_sign_as_they_must_delivers_nothing() {
         }
         assert!(house.signed("hooked", good).await.is_ok());
         assert_eq!(ledger(&house, "hooked").await, []);
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -183,7 +181,7 @@ fn a_hook_without_its_secret_is_refused_and_told() {
         assert_eq!(house.schedules().await.unwrap().schedules, []);
         let delivery = signed_with("", "msg_1", "{}");
         assert!(matches!(house.signed("hooked", delivery).await, Err(DeskError::NotSigned)));
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -202,7 +200,7 @@ fn what_does_not_fit_the_params_has_its_row_and_is_told() {
         let fates: Vec<LedgerFate> = lines.iter().map(|line| line.fate).collect();
         assert_eq!(fates, [LedgerFate::NotMade, LedgerFate::NotMade]);
         assert!(lines[0].why.as_deref().unwrap().contains("tries"), "{lines:?}");
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -219,7 +217,7 @@ fn a_delivery_that_finds_the_queue_full_may_come_again() {
         }
         let lines = ledger(&house, "hooked").await;
         assert_eq!(lines.len(), 2, "each has its row: {lines:?}");
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -240,7 +238,7 @@ fn a_delivery_to_a_paused_hook_waits_also_over_a_restart() {
             }
         }
         assert_eq!(ledger(&house, "hooked").await, []);
-        house.close(LONG).await;
+        house.close(patience()).await;
         drop(house);
 
         let house = open(scene).await;
@@ -250,7 +248,7 @@ fn a_delivery_to_a_paused_hook_waits_also_over_a_restart() {
         assert!(!again.created && again.fate == DeliveryFate::Ran, "{again:?}");
         let lines = ledger(&house, "hooked").await;
         assert_eq!(lines.len(), 2, "both fired, once: {lines:?}");
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -274,7 +272,7 @@ fn each_file_that_arrives_fires_once_also_over_restarts() {
         };
         let path = got(&house, &line).await;
         assert_eq!(PathBuf::from(path), folder.join("in/a.csv"));
-        house.close(LONG).await;
+        house.close(patience()).await;
         drop(house);
 
         let house = open(scene).await;
@@ -290,7 +288,7 @@ fn each_file_that_arrives_fires_once_also_over_restarts() {
         for _ in 0..2 {
             assert_eq!(house.look_for_files().await.unwrap(), 0);
         }
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }
 
@@ -319,6 +317,6 @@ fn a_schedule_that_is_asked_to_fire_by_hand_has_no_arrival() {
         assert!(files.why.as_deref().unwrap().contains("needs the param `path`"), "{files:?}");
         let plain = fate_of("plain").await;
         assert_eq!(got(&house, &plain).await, "none");
-        house.close(LONG).await;
+        house.close(patience()).await;
     });
 }

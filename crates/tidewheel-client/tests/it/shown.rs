@@ -3,17 +3,22 @@
 //! Which of it is on which page is tried in `tidewheel-server` and in a browser.
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
+use std::collections::BTreeMap;
+
 use crate::scene::Scene;
 use serde_json::Value as Json;
+use tidewheel::TaskState;
 use tidewheel_client::api::{Explained, PriorityWish, StartWish, StepsWish};
 use tidewheel_client::desk::{Beside, LocalDesk};
 use tidewheel_client::house::{House, HouseOptions};
+use tidewheel_client::session::Takeover;
+use tidewheel_testing::wait_until;
 
-/// A short cut leads from the first to the last of those that decided.
+/// A short cut leads from the first to the last of those that decided; `build` ends when the test lets it.
 const SHORT_CUT: &str = "
 flow:
   - { name: fetch, wait: 1ms }
-  - { name: build, wait: 20ms, depends_on: [fetch] }
+  - { name: build, wait: { file: built, every: 1ms }, depends_on: [fetch] }
   - { name: beside, wait: 1ms, depends_on: [fetch] }
   - { name: summary, wait: 1ms, depends_on: [fetch, build, beside] }
   - { name: never, wait: 1ms, depends_on: [beside], when: 'false' }
@@ -35,10 +40,28 @@ fn picture(desk: &LocalDesk, run: &str) -> Json {
     desk.picture(run).unwrap().json()
 }
 
+/// Runs [`SHORT_CUT`], with `build` as the last step before the summary.
+fn short_cut(scene: &Scene) -> String {
+    let order = scene.order(&scene.write("short-cut.yaml", SHORT_CUT), &[]);
+    let session = scene.session(Takeover::Fresh);
+    let started = scene.runtime.block_on(session.start(&order, BTreeMap::new())).unwrap();
+    let run = started.run.id().to_string();
+    wait_until("the step beside has ended", || {
+        let steps = scene.desk().find(&run).unwrap().tasks;
+        steps.iter().any(|step| step.name == "beside" && step.state == TaskState::Succeeded)
+    });
+    scene.write("built", "");
+    scene.runtime.block_on(async {
+        started.run.report().await.unwrap();
+        session.close().await;
+    });
+    run
+}
+
 #[test]
 fn what_decided_is_a_path_without_short_cuts() {
     let scene = Scene::new();
-    let run = scene.run(&scene.write("short-cut.yaml", SHORT_CUT)).to_string();
+    let run = short_cut(&scene);
     let drawn = picture(&scene.desk(), &run);
     let marked = |what: &str| -> Vec<Json> {
         let all = drawn[what].as_array().unwrap();
@@ -59,7 +82,7 @@ fn what_decided_is_a_path_without_short_cuts() {
 #[test]
 fn what_was_skipped_took_no_time() {
     let scene = Scene::new();
-    let run = scene.run(&scene.write("short-cut.yaml", SHORT_CUT)).to_string();
+    let run = short_cut(&scene);
     let drawn = picture(&scene.desk(), &run);
     let details = drawn["steps"].as_array().unwrap().iter();
     let detail = |name: &str| {
@@ -153,7 +176,7 @@ fn nobody_knows_when_what_looks_outside_ends_nor_when_what_comes_after_it_starts
 #[test]
 fn beside_a_run_that_went_well_is_the_step_that_ended_last() {
     let scene = Scene::new();
-    let run = scene.run(&scene.write("short-cut.yaml", SHORT_CUT)).to_string();
+    let run = short_cut(&scene);
     let whole = scene.desk().whole(&run, &StepsWish::default(), false, &Beside::First).unwrap();
     assert_eq!(whole.beside.unwrap().name, "summary", "what was skipped has not run");
 }

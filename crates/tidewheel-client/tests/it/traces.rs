@@ -13,9 +13,7 @@ use serde_json::Value as Json;
 use tidewheel_client::api::{StartWish, What};
 use tidewheel_client::house::{House, HouseOptions, Seen};
 use tidewheel_client::traces::Traces;
-
-/// Longer than anything takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+use tidewheel_testing::{ClosedPort, patience};
 
 /// A collector that answers with these statuses, the last of them for ever; what it is sent.
 fn collector(statuses: &'static [&'static str]) -> (String, Receiver<(String, Json)>) {
@@ -78,7 +76,7 @@ fn a_run_is_sent_as_a_trace_once_the_collector_takes_it() {
             while !all.iter().flat_map(|(_, sent)| spans(sent)).any(|span| span["name"] == "pause")
                 || all.len() < 2
             {
-                all.push(told.recv_timeout(PATIENCE).unwrap());
+                all.push(told.recv_timeout(patience()).unwrap());
             }
             (all[0].clone(), all)
         })
@@ -88,8 +86,8 @@ fn a_run_is_sent_as_a_trace_once_the_collector_takes_it() {
         assert!(refused.0.to_ascii_lowercase().contains("x-tenant: one"), "{}", refused.0);
         let first = spans(&refused.1)[0].clone();
         assert!(again[1..].iter().any(|(_, sent)| spans(sent).contains(&first)));
-        assert!(warned.recv_timeout(PATIENCE).unwrap().contains("it answers 503"));
-        assert!(warned.recv_timeout(PATIENCE).unwrap().contains("are sent to"));
+        assert!(warned.recv_timeout(patience()).unwrap().contains("it answers 503"));
+        assert!(warned.recv_timeout(patience()).unwrap().contains("are sent to"));
         let taken: Vec<Json> = again[1..].iter().flat_map(|(_, sent)| spans(sent)).collect();
         let named = |name: &str| taken.iter().find(|span| span["name"] == name).unwrap().clone();
         let (whole, step) = (named("pause"), named("rest"));
@@ -98,7 +96,7 @@ fn a_run_is_sent_as_a_trace_once_the_collector_takes_it() {
             (&step["traceId"], &step["parentSpanId"]),
             (&whole["traceId"], &whole["spanId"])
         );
-        house.close(Duration::from_secs(10)).await;
+        house.close(patience()).await;
         exporting.await.unwrap();
         run
     });
@@ -110,13 +108,16 @@ fn what_is_left_is_sent_at_the_end_and_nobody_waits_for_one_who_is_gone() {
     let scene = Scene::new();
     let file = scene.write("pause.yaml", "flow: [{ name: rest, wait: 1ms }]\n");
     let (url, told) = collector(&["200 OK"]);
+    let closed = ClosedPort::new();
     scene.runtime.block_on(async {
         let mut options = HouseOptions::new();
         options.files = vec![file];
         let house = House::open(scene.folder(), options).await.unwrap();
         // Nothing is sent by itself for so long.
         let late = Traces::to(&url, "").unwrap().period(Duration::from_secs(3600));
-        let gone = Traces::to("http://127.0.0.1:1", "").unwrap().period(Duration::from_millis(1));
+        let gone = Traces::to(&format!("http://{}", closed.address()), "")
+            .unwrap()
+            .period(Duration::from_millis(1));
         let late = tokio::spawn(late.export(house.happenings(None), |text| panic!("{text}")));
         let gone = tokio::spawn(gone.export(house.happenings(None), |_| ()));
         let wish = StartWish { flow: "pause".to_owned(), ..StartWish::default() };
@@ -128,10 +129,10 @@ fn what_is_left_is_sent_at_the_end_and_nobody_waits_for_one_who_is_gone() {
                 _ => {}
             }
         }
-        house.close(Duration::from_secs(10)).await;
+        house.close(patience()).await;
         gone.await.unwrap();
         late.await.unwrap();
     });
-    let (_, sent) = told.recv_timeout(PATIENCE).unwrap();
+    let (_, sent) = told.recv_timeout(patience()).unwrap();
     assert!(spans(&sent).iter().any(|span| span["name"] == "pause"), "{sent}");
 }

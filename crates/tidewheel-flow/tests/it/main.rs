@@ -3,5 +3,7 @@
 mod bench;
 mod called_flows;
 mod failure_words;
+mod flowtoy;
 mod host;
 mod scenarios;
+mod validation;

@@ -222,15 +222,9 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test")]
 
     use tidewheel::Timestamp;
+    use tidewheel_testing::temp_folder;
 
     use super::*;
-
-    fn folder(name: &str) -> PathBuf {
-        let name = format!("tidewheel-audit-{name}-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let _ = fs::remove_dir_all(&path);
-        path
-    }
 
     fn entry(object: &str) -> AuditRow {
         let at = Timestamp::from_seconds(1_800_000_000);
@@ -239,7 +233,8 @@ mod tests {
 
     #[test]
     fn two_processes_write_one_chain() {
-        let folder = folder("two");
+        let temp = temp_folder("audit-two");
+        let folder = temp.path().join("server");
         let (here, there) = (AuditLog::open(&folder).unwrap(), AuditLog::open(&folder).unwrap());
         for number in 0..10 {
             let log = if number % 3 == 0 { &there } else { &here };
@@ -250,12 +245,12 @@ mod tests {
         assert_eq!(newest.iter().map(|row| row.number).collect::<Vec<_>>(), [10, 9]);
         assert_eq!(there.newest(Some(2), 5).unwrap()[0].object, "run 0");
         here.flush().unwrap();
-        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn rows_that_are_taken_from_the_end_are_missed() {
-        let folder = folder("end");
+        let temp = temp_folder("audit-end");
+        let folder = temp.path().join("server");
         let log = AuditLog::open(&folder).unwrap();
         for object in ["a", "b", "c"] {
             log.add(&entry(object)).unwrap();
@@ -273,6 +268,5 @@ mod tests {
         let error = again.verify().unwrap_err();
         let AuditError::Broken { broken, .. } = error else { panic!("{error}") };
         assert_eq!(broken, Broken::Changed { row: 2 });
-        fs::remove_dir_all(folder).unwrap();
     }
 }

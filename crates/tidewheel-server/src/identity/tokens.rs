@@ -311,20 +311,16 @@ pub(crate) fn private_file(path: &Path) -> io::Result<File> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test")]
 
-    use super::*;
+    use tidewheel_testing::temp_folder;
 
-    fn folder(name: &str) -> PathBuf {
-        let name = format!("tidewheel-tokens-{name}-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let _ = fs::remove_dir_all(&path);
-        path
-    }
+    use super::*;
 
     const NOW: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);
 
     #[test]
     fn a_token_is_found_until_it_ends_and_only_its_fingerprint_is_stored() {
-        let folder = folder("ends");
+        let temp = temp_folder("tokens-ends");
+        let folder = temp.path().join("server");
         let tokens = Tokens::open(&folder).unwrap();
         let new = tokens.make("laptop", Role::Viewer, None, NOW).unwrap();
         assert!(new.secret().starts_with("tidewheel_"));
@@ -342,12 +338,12 @@ mod tests {
             let mode = fs::metadata(folder.join("tokens.json")).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600);
         }
-        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn what_is_nearly_a_token_is_none() {
-        let folder = folder("nearly");
+        let temp = temp_folder("tokens-nearly");
+        let folder = temp.path().join("server");
         let tokens = Tokens::open(&folder).unwrap();
         let new = tokens.make("laptop", Role::Admin, None, NOW).unwrap();
         let good = new.secret();
@@ -371,12 +367,12 @@ mod tests {
         for wrong in wrong {
             assert!(tokens.find(&wrong, NOW).is_none(), "{wrong}");
         }
-        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn what_another_process_revokes_is_over() {
-        let folder = folder("revokes");
+        let temp = temp_folder("tokens-revokes");
+        let folder = temp.path().join("server");
         let (here, there) = (Tokens::open(&folder).unwrap(), Tokens::open(&folder).unwrap());
         let new = here.make("laptop", Role::Viewer, None, NOW).unwrap();
         assert!(there.find(new.secret(), NOW).is_some(), "it is known at once");
@@ -385,12 +381,12 @@ mod tests {
         here.revoke("laptop").unwrap();
         there.lock().looked = None;
         assert!(there.find(new.secret(), NOW).is_none());
-        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn a_damaged_file_lets_nobody_in() {
-        let folder = folder("damaged");
+        let temp = temp_folder("tokens-damaged");
+        let folder = temp.path().join("server");
         let tokens = Tokens::open(&folder).unwrap();
         let new = tokens.make("laptop", Role::Viewer, None, NOW).unwrap();
         let path = folder.join("tokens.json");
@@ -399,12 +395,12 @@ mod tests {
         tokens.lock().looked = None;
         assert!(tokens.find(new.secret(), NOW).is_none());
         assert!(matches!(Tokens::open(&folder), Err(TokenError::Damaged { .. })));
-        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn names_and_times_are_checked() {
-        let folder = folder("checked");
+        let temp = temp_folder("tokens-checked");
+        let folder = temp.path().join("server");
         let tokens = Tokens::open(&folder).unwrap();
         for name in ["", " a", "a\nb", "\u{202e}a", &"a".repeat(65)] {
             let made = tokens.make(name, Role::Viewer, None, NOW);
@@ -414,6 +410,5 @@ mod tests {
             let made = tokens.make("a", Role::Viewer, Some(lasts), NOW);
             assert!(matches!(made, Err(TokenError::Lasts)), "{lasts:?}");
         }
-        fs::remove_dir_all(folder).unwrap();
     }
 }

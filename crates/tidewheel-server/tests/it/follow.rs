@@ -17,9 +17,8 @@ use tidewheel_client::progress::{EndState, Event};
 use tidewheel_client::remote::{RemoteDesk, RemoteFollow, ServerAddress};
 use tidewheel_server::identity::Role;
 use tidewheel_server::{Listener, Peer, serve};
+use tidewheel_testing::patience;
 use tokio::net::UnixListener;
-
-const LONG: Duration = Duration::from_secs(60);
 
 /// The server of a scene over its socket.
 fn over_socket(scene: &Scene) -> Arc<RemoteDesk> {
@@ -46,7 +45,7 @@ async fn until(follow: &mut RemoteFollow, is_it: impl Fn(&Event) -> bool) -> Vec
             assert!(follow.next(&mut told).await || told.iter().any(|(_, it)| is_it(it)));
         }
     };
-    tokio::time::timeout(LONG, telling).await.unwrap();
+    tokio::time::timeout(patience(), telling).await.unwrap();
     told.into_iter().map(|(_, event)| event).collect()
 }
 

@@ -3,6 +3,7 @@
 //! What is answered is tried in the files beside, in the same process.
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -94,23 +95,38 @@ async fn what_is_asked_over_the_network_passes_the_same_door() {
 
 #[tokio::test]
 async fn whoever_dawdles_is_hung_up_on_and_holds_up_nobody() {
-    let mut settings = scene::patient();
-    settings.limits.head_time = Duration::from_millis(200);
-    settings.limits.body_time = Duration::from_millis(200);
-    let scene = Scene::with(settings).await;
-    let token = scene.token(Role::Operator);
+    // Each server has one short time, and its clients are slow in that part only.
+    let (long, short) = (Duration::from_secs(3600), Duration::from_millis(200));
+    let limited = async |head_time, body_time| {
+        let mut settings = scene::patient();
+        (settings.limits.head_time, settings.limits.body_time) = (head_time, body_time);
+        Scene::with(settings).await
+    };
+    let dawdle = async |listening: &Listening| {
+        let mut stream = TcpStream::connect(listening.address).await.unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: loc").await.unwrap();
+        stream
+    };
+
+    let scene = limited(long, long).await;
     let listening = listen(&scene.server).await;
     let mut slow = Vec::new();
     for _ in 0..500 {
-        let mut stream = TcpStream::connect(listening.address).await.unwrap();
-        stream.write_all(b"GET / HTTP/1.1\r\nHost: loc").await.unwrap();
-        slow.push(stream);
+        slow.push(dawdle(&listening).await);
     }
     assert!(listening.say(&get("/health/live", "")).await.ends_with("ok\n"));
-    for mut stream in slow {
-        let mut rest = Vec::new();
-        let _ = stream.read_to_end(&mut rest).await;
-    }
+    drop(slow);
+    listening.stop().await;
+
+    let scene = limited(short, long).await;
+    let listening = listen(&scene.server).await;
+    let mut rest = Vec::new();
+    let _ = dawdle(&listening).await.read_to_end(&mut rest).await;
+    listening.stop().await;
+
+    let scene = limited(long, short).await;
+    let token = scene.token(Role::Operator);
+    let listening = listen(&scene.server).await;
     let begun = format!(
         "POST /api/v1/runs/last/cancel HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\
          Content-Type: application/json\r\nContent-Length: 10\r\n\r\n{{"
@@ -118,6 +134,16 @@ async fn whoever_dawdles_is_hung_up_on_and_holds_up_nobody() {
     let answer = listening.say(&begun).await;
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
     listening.stop().await;
+}
+
+/// Sends a request over a connection that stays open, and reads the answer.
+async fn ask_again(stream: &mut TcpStream) {
+    stream.write_all(b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n\r\nok\n") {
+        assert!(stream.read_buf(&mut answer).await.unwrap() > 0);
+    }
+    assert!(answer.starts_with(b"HTTP/1.1 200"));
 }
 
 #[tokio::test]
@@ -129,19 +155,22 @@ async fn more_connections_than_there_is_room_for_wait() {
     let mut kept = Vec::new();
     for _ in 0..2 {
         let mut stream = TcpStream::connect(listening.address).await.unwrap();
-        stream.write_all(b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
-        let mut answer = [0; 12];
-        stream.read_exact(&mut answer).await.unwrap();
-        assert_eq!(&answer, b"HTTP/1.1 200");
+        ask_again(&mut stream).await;
         kept.push(stream);
     }
     let request = get("/health/live", "");
-    let mut third = Box::pin(listening.say(&request));
-    let waits = tokio::time::timeout(Duration::from_millis(200), &mut third).await;
-    assert!(waits.is_err(), "there was room for a third");
+    let mut third = TcpStream::connect(listening.address).await.unwrap();
+    third.write_all(request.as_bytes()).await.unwrap();
+    // The server runs in this thread: whenever it answers one of these, it would have answered the third one as well.
+    for _ in 0..100 {
+        ask_again(&mut kept[0]).await;
+    }
+    let mut answer = Vec::new();
+    let error = third.try_read_buf(&mut answer).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::WouldBlock, "there was room for a third");
     kept.pop();
-    assert!((&mut third).await.ends_with("ok\n"));
-    drop(third);
+    third.read_to_end(&mut answer).await.unwrap();
+    assert!(answer.ends_with(b"ok\n"));
     listening.stop().await;
 }
 

@@ -1,6 +1,6 @@
 //! What programs of others find wrong with a server on a real socket: `promtool`, and schemathesis.
 //!
-//! `./test` installs them; where they cannot be had it says so. What is tried without them is in the files beside.
+//! `./test` installs them; without one, its test is skipped. What is tried without them is in the files beside.
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::process::Stdio;
@@ -9,24 +9,27 @@ use std::sync::Arc;
 use crate::scene::{Scene, Wish};
 use tidewheel_server::identity::Role;
 use tidewheel_server::{Listener, Peer, serve};
+use tidewheel_testing::skipped;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 use tokio::process::Command;
 
 #[tokio::test]
-#[ignore = "needs promtool, of Debian's prometheus: ./test"]
 async fn promtool_finds_nothing_wrong_with_the_figures() {
     let scene = Scene::new().await;
     scene.run().await;
     let wish = Wish::new("GET", "/metrics").from(Peer::Owner).header("accept", "text/plain");
     let text = scene.send(wish).await.body;
-    let mut promtool = Command::new("promtool")
+    let promtool = Command::new("promtool")
         .args(["check", "metrics"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+        .spawn();
+    let mut promtool = match promtool {
+        Ok(promtool) => promtool,
+        Err(error) => return skipped("tools::promtool", &format!("promtool: {error}")),
+    };
     promtool.stdin.take().unwrap().write_all(&text).await.unwrap();
     let found = promtool.wait_with_output().await.unwrap();
     let said = String::from_utf8_lossy(&found.stdout) + String::from_utf8_lossy(&found.stderr);
@@ -34,9 +37,10 @@ async fn promtool_finds_nothing_wrong_with_the_figures() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs schemathesis, of PyPI: ./test"]
 async fn schemathesis_finds_nothing_wrong_with_the_interface() {
-    let program = std::env::var("TIDEWHEEL_SCHEMATHESIS").unwrap();
+    let Some(program) = std::env::var_os("TIDEWHEEL_SCHEMATHESIS") else {
+        return skipped("tools::schemathesis", "TIDEWHEEL_SCHEMATHESIS does not name the program");
+    };
     let scene = Scene::patient().await;
     scene.run().await;
     let token = scene.token(Role::Operator);

@@ -3,23 +3,24 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
+
+use tidewheel_testing::{TempDir, temp_folder};
 
 use crate::config::{Config, Surroundings};
 use crate::error::CommandError;
 
-/// A home and a project in a folder of their own, which goes when the test ends.
+/// A home and a project in a folder of one test.
 pub(super) struct Scene {
     pub root: PathBuf,
     pub around: Surroundings,
+    // Keeps the folder.
+    _temp: TempDir,
 }
 
 impl Scene {
     pub fn new() -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("tidewheel-config-{}-{number}", std::process::id());
-        let root = std::env::temp_dir().join(name);
+        let temp = temp_folder("config");
+        let root = temp.path().to_owned();
         fs::create_dir_all(root.join("home")).unwrap();
         fs::create_dir_all(root.join("project/below")).unwrap();
         let around = Surroundings {
@@ -27,7 +28,7 @@ impl Scene {
             current_folder: Some(root.join("project")),
             home: Some(root.join("home")),
         };
-        Self { root, around }
+        Self { root, around, _temp: temp }
     }
 
     pub fn file(self, name: &str, content: impl AsRef<[u8]>) -> Self {
@@ -72,12 +73,6 @@ impl Scene {
 
     pub fn warnings(&self) -> Vec<String> {
         Config::load_from(&self.around).unwrap().1
-    }
-}
-
-impl Drop for Scene {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.root);
     }
 }
 

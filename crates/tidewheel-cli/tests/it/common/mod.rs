@@ -1,35 +1,24 @@
 //! What tests of the binary share: a folder of their own, and the program run in it.
-#![allow(
-    dead_code,
-    unused_imports,
-    clippy::unwrap_used,
-    reason = "each test file uses a part of it"
-)]
+#![allow(clippy::unwrap_used, reason = "a fixture that cannot be made fails its test")]
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tidewheel_testing::{TempDir, temp_folder};
 
-pub use tidewheel_testing::skipped;
+pub use tidewheel_testing::{skipped, wait_until};
 
-/// Long enough for anything on a busy machine; only what is broken takes so long.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A folder that is removed with the test, with a data folder in it.
-pub struct Scratch(PathBuf);
+/// A folder of one test, with a data folder in it.
+pub struct Scratch(TempDir);
 
 impl Scratch {
     pub fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("tidewheel-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
+        Self(temp_folder(name))
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.0.path().join(name)
     }
 
     pub fn data(&self) -> PathBuf {
@@ -55,7 +44,7 @@ impl Scratch {
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("TIDEWHEEL_DATA", self.data())
-            .current_dir(&self.0)
+            .current_dir(self.0.path())
             .stdin(Stdio::null());
         command
     }
@@ -86,7 +75,7 @@ impl Scratch {
     /// The same by somebody whose home this folder is.
     pub fn start_heard_at_home(&self, arguments: &[&str]) -> Heard {
         let mut command = self.command(arguments);
-        command.env("HOME", &self.0);
+        command.env("HOME", self.0.path());
         self.hear(command)
     }
 
@@ -117,12 +106,6 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 static HEARD: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
 
 /// A program that runs, and what it says.
@@ -133,7 +116,7 @@ pub struct Heard {
 
 impl Heard {
     pub fn said(&self) -> String {
-        std::fs::read_to_string(&self.path).unwrap()
+        std::fs::read_to_string(&self.path).unwrap_or_default()
     }
 
     /// Waits until it has said something.
@@ -150,6 +133,15 @@ impl Heard {
     pub fn ended(mut self) -> (Option<i32>, String) {
         let status = self.running.child.take().unwrap().wait().unwrap();
         (status.code(), self.said())
+    }
+}
+
+/// The output is in the folder of the test too, but here it stands beside the failure.
+impl Drop for Heard {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}: {}", self.path.display(), self.said());
+        }
     }
 }
 
@@ -184,16 +176,6 @@ impl Drop for Running {
     }
 }
 
-/// Looks again and again until something holds.
-#[track_caller]
-pub fn wait_until(what: &str, holds: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < PATIENCE, "never: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 pub fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
@@ -202,15 +184,18 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Reads a stream line by line until a line holds `wanted`.
+/// Reads a stream until a text holds `wanted`.
+///
+/// Each line read goes to standard error too, so the output of a test that is killed in here shows what came instead.
 pub fn read_until(stream: &mut impl std::io::Read, wanted: &str) -> String {
     let mut text = String::new();
     let mut byte = [0; 1];
     while !text.contains(wanted) {
-        if std::io::Read::read(stream, &mut byte).unwrap() == 0 {
-            panic!("`{wanted}` never came: {text}");
-        }
+        assert!(stream.read(&mut byte).unwrap() > 0, "`{wanted}` is not in {text}");
         text.push(char::from(byte[0]));
+        if byte[0] == b'\n' {
+            eprintln!("read: {}", text.lines().next_back().unwrap_or_default());
+        }
     }
     text
 }
@@ -226,7 +211,9 @@ pub fn states(result: &Value) -> Vec<(String, String)> {
     states
 }
 
-/// Whether a process with this id is there.
+/// Whether a process with this id runs; one that has ended and was not waited for does not.
 pub fn is_alive(pid: &str) -> bool {
-    Path::new("/proc").join(pid.trim()).exists()
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    // The state is behind the name, which may hold anything.
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }

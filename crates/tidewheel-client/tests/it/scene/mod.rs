@@ -2,12 +2,9 @@
 //!
 //! What is tried with it is in the files beside.
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
-#![allow(dead_code, reason = "each test file uses its part")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use tidewheel::store::sqlite::{DataFolder, Options};
 use tidewheel::{Run, RunId, Shutdown};
@@ -15,23 +12,21 @@ use tidewheel_client::desk::LocalDesk;
 use tidewheel_client::files::{FlowFiles, RunWish};
 use tidewheel_client::kind::{FlowRun, Startable};
 use tidewheel_client::session::{Session, SessionOptions, Takeover};
+use tidewheel_testing::{TempDir, patience, temp_folder};
 use tokio::runtime::Runtime;
 
-/// A folder that is gone with it.
+/// A folder of one test, and a runtime.
 pub struct Scene {
     pub path: PathBuf,
     pub runtime: Runtime,
+    // Removed after what uses it.
+    _temp: TempDir,
 }
-
-static COUNT: AtomicU32 = AtomicU32::new(0);
 
 impl Scene {
     pub fn new() -> Self {
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("tidewheel-client-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).unwrap();
-        Self { path, runtime: Runtime::new().unwrap() }
+        let temp = temp_folder("client");
+        Self { path: temp.path().to_owned(), runtime: Runtime::new().unwrap(), _temp: temp }
     }
 
     pub fn folder(&self) -> DataFolder {
@@ -98,14 +93,7 @@ impl Scene {
         drop(session);
         // Who wrote for the wheel may hold the shard a moment longer.
         let shard = self.desk().find(&run.to_string()).unwrap().summary.shard.unwrap();
-        drop(self.folder().shard_when_left(&shard, Duration::from_secs(60)).unwrap());
+        drop(self.folder().shard_when_left(&shard, patience()).unwrap());
         run
-    }
-}
-
-impl Drop for Scene {
-    fn drop(&mut self) {
-        // What is left in the folder for temporary files is nobody's loss.
-        let _ = std::fs::remove_dir_all(&self.path);
     }
 }

@@ -2,13 +2,10 @@
 //!
 //! What is tried with it is in the files beside.
 #![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
-#![allow(dead_code, reason = "each test file uses its part")]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -24,6 +21,7 @@ use tidewheel_client::session::{Session, SessionOptions, Takeover};
 use tidewheel_server::identity::Role;
 use tidewheel_server::table::{Route, Takes};
 use tidewheel_server::{Peer, Server, Settings};
+use tidewheel_testing::{TempDir, patience, temp_folder};
 use tower::ServiceExt as _;
 
 /// A flow that reads a file, and leaves what it found.
@@ -51,14 +49,14 @@ flow:
   - { name: read, source: gone, retry: { attempts: 2, delay: 1h } }
 ";
 
-static COUNT: AtomicU32 = AtomicU32::new(0);
-
-/// A server and its folder, which is gone with it.
+/// A server and its folder.
 pub struct Scene {
     pub path: PathBuf,
     pub house: House,
     pub server: Arc<Server>,
     pub router: Router,
+    // Removed after what uses it.
+    _temp: TempDir,
 }
 
 /// A request, before it is sent.
@@ -89,10 +87,8 @@ impl Scene {
     }
 
     pub async fn with(settings: Settings) -> Self {
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("tidewheel-server-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let _ = std::fs::remove_dir_all(&path);
+        let temp = temp_folder("server");
+        let path = temp.path().to_owned();
         let flows = path.join("flows");
         std::fs::create_dir_all(&flows).unwrap();
         std::fs::write(flows.join("data.json"), r#"{ "value": 7 }"#).unwrap();
@@ -104,7 +100,7 @@ impl Scene {
         let house = House::open(folder, options).await.unwrap();
         assert_eq!(house.flows().await.broken, []);
         let server = Server::open(house.clone(), &path.join("data/server"), settings).unwrap();
-        Self { house, router: server.router(), server, path }
+        Self { house, router: server.router(), server, path, _temp: temp }
     }
 
     /// A token of this role.
@@ -153,7 +149,7 @@ impl Scene {
         // Who wrote for the wheel may hold the shard a moment longer.
         let left = tokio::task::spawn_blocking(move || {
             let shard = folder.reader().unwrap().run(id).unwrap().unwrap().summary.shard.unwrap();
-            drop(folder.shard_when_left(&shard, Duration::from_secs(60)).unwrap());
+            drop(folder.shard_when_left(&shard, patience()).unwrap());
         });
         left.await.unwrap();
         id.to_string()
@@ -167,13 +163,6 @@ impl Scene {
         let mut request = request.body(Body::from(wish.body)).unwrap();
         request.extensions_mut().insert(wish.peer);
         Answer::of(self.router.clone().oneshot(request).await.unwrap()).await
-    }
-}
-
-impl Drop for Scene {
-    fn drop(&mut self) {
-        // What is left in the folder for temporary files is nobody's loss.
-        let _ = std::fs::remove_dir_all(&self.path);
     }
 }
 
