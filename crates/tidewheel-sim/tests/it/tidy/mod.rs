@@ -7,6 +7,7 @@ mod arrows;
 mod rooms;
 mod secrets;
 mod sources;
+mod waits;
 mod walk;
 
 use std::collections::BTreeSet;
