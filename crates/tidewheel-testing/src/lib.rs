@@ -1,5 +1,5 @@
-//! Fixtures that tests of several crates share: [`wait_until`], [`temp_folder`], [`ClosedPort`], [`Pty`] and
-//! [`skipped`].
+//! Fixtures that tests of several crates share: [`wait_until`], [`temp_folder`], [`ClosedPort`], [`ReservedPort`], [`Pty`], [`Tmux`]
+//! and [`skipped`].
 //!
 //! Fixtures of one crate are in its `tests/it`. Nothing here depends on another crate of the workspace, so every
 //! crate may use it in its tests.
@@ -10,10 +10,12 @@ mod port;
 mod pty;
 mod skip;
 mod temp;
+mod tmux;
 mod wait;
 
-pub use port::ClosedPort;
+pub use port::{ClosedPort, ReservedPort};
 pub use pty::{Pty, is_same};
 pub use skip::skipped;
 pub use temp::{TempDir, temp_folder};
+pub use tmux::{Program, Seen, Tmux};
 pub use wait::{patience, wait_until};

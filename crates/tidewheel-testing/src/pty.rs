@@ -37,9 +37,15 @@ impl Pty {
         unlockpt(&other_side).unwrap();
         let name = ptsname(&other_side, Vec::new()).unwrap().into_bytes();
         let device = PathBuf::from(std::ffi::OsString::from_vec(name));
+        let pty = Self { other_side: other_side.into(), device };
+        pty.resize(columns, rows);
+        pty
+    }
+
+    /// Gives it another size.
+    pub fn resize(&self, columns: u16, rows: u16) {
         let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&other_side, size).unwrap();
-        Self { other_side: other_side.into(), device }
+        tcsetwinsize(&self.other_side, size).unwrap();
     }
 
     /// The side of programs.

@@ -15,6 +15,7 @@ use tokio::time::sleep;
 use crate::message::{Effect, End, Message, Mouse};
 use crate::model::Model;
 use crate::source::Source;
+use crate::status::Counts;
 use crate::terminal::Held;
 use crate::theme::Theme;
 use crate::update::{next_tick, update};
@@ -65,17 +66,16 @@ pub async fn show(
     let mut held = Held::take()?;
     model.size = held.size()?;
     let mut ears = Ears::listen(messages, beside)?;
+    let mut counts = Counts::from_environment();
     let mut hits = Hits::default();
     let mut effects = update(&mut model, wall_clock(), Message::Tick);
     'show: loop {
         for effect in std::mem::take(&mut effects) {
+            counts.sent(&effect);
             match effect {
                 Effect::Quit => break 'show,
                 Effect::Suspend => held.stop()?,
-                Effect::End(end) => {
-                    // Nobody listens when they are over.
-                    let _ = ears.beside.as_ref().map(|beside| beside.ends.send(end));
-                }
+                Effect::End(end) => ears.end(end),
                 other => carry_out(other, &source, &to),
             }
         }
@@ -83,7 +83,7 @@ pub async fn show(
         if heard.is_none() {
             let early = held.early();
             if early.is_none() {
-                held.draw(|buffer| hits = view(&model, theme, buffer))?;
+                held.draw(counts.next_line(&model), |buffer| hits = view(&model, theme, buffer))?;
             }
             heard = tokio::select! {
                 // It is time for the next frame. Keys are obeyed before.
@@ -95,8 +95,8 @@ pub async fn show(
         }
         while let Some(one) = heard.take() {
             let message = match one {
-                Heard::Message(message) => Some(message),
-                Heard::Input(event) => translated(event, &hits),
+                Heard::Message(message) => Some(counts.received(message)),
+                Heard::Input(event) => translated(counts.input(event), &hits),
                 Heard::Stop => {
                     held.stop()?;
                     None
@@ -199,6 +199,12 @@ impl Ears {
             hang_up: signal(SignalKind::hangup())?,
             interrupt: signal(SignalKind::interrupt())?,
         })
+    }
+
+    /// Has the runs of this process end.
+    fn end(&self, end: End) {
+        // Nobody listens when they are over.
+        let _ = self.beside.as_ref().map(|beside| beside.ends.send(end));
     }
 
     /// What has been heard already.

@@ -20,6 +20,7 @@ pub mod run;
 #[cfg(test)]
 mod samples;
 pub mod source;
+mod status;
 pub mod terminal;
 pub mod theme;
 pub mod update;
