@@ -11,6 +11,7 @@
 
 pub mod app;
 pub mod inline;
+pub mod input;
 pub mod keys;
 pub mod message;
 pub mod model;
