@@ -61,6 +61,22 @@ fn a_signal_to_end_kills_what_runs_and_is_the_exit_code() {
     assert!(!scratch.path("next").exists());
 }
 
+/// A signal that comes with the first step is about the run already: it does not kill the process and leave the step behind.
+#[test]
+fn signal_at_the_first_step_cancels_the_run() {
+    let scratch = Scratch::new("signals-first");
+    let step = "kill -TERM $(cat pid); exec sleep 600";
+    let flow = format!("flow: [{{ name: first, run: '{step}' }}]");
+    let file = scratch.file("flow.yaml", &flow);
+    let mut command = Command::new("sh");
+    let program = env!("CARGO_BIN_EXE_tidewheel");
+    command.args(["-c", &format!("echo $$ > pid; exec {program} run {file}")]);
+    command.env("TIDEWHEEL_DATA", scratch.data()).current_dir(scratch.path(""));
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(143), "{}", stderr(&output));
+    assert_eq!(state(&scratch, "first"), "cancelled");
+}
+
 /// A shell in a pseudo terminal that notes the settings of the terminal before and after a run.
 struct Terminal {
     pty: Pty,
