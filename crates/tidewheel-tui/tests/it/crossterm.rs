@@ -105,6 +105,7 @@ fn tried_inline() {
     say_pid();
     let (began, options) = (Instant::now(), TerminalOptions { viewport: Viewport::Inline(3) });
     let terminal = Terminal::with_options(CrosstermBackend::new(std::io::stdout()), options);
+    // elapsed: it waits at least so long for the answer.
     assert!(began.elapsed() >= Duration::from_secs(2));
     say(&folder(), "told", if terminal.is_ok() { "a terminal" } else { "none" });
 }
