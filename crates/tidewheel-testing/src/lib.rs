@@ -1,5 +1,6 @@
-//! Fixtures that tests of several crates share: [`wait_until`], [`until`], [`temp_folder`], [`ClosedPort`], [`Gate`],
-//! [`Pty`], [`shared_data`] and [`skipped`].
+//! Fixtures that tests of several crates share: waiting ([`wait_until`], [`until`], [`bounded`], [`Gate`]), folders
+//! ([`temp_folder`], [`shared_data`]), ports ([`ClosedPort`], [`ReservedPort`]), terminals ([`Pty`], [`Tmux`]), and
+//! [`skipped`].
 //!
 //! Fixtures of one crate are in its `tests/it`. Nothing here depends on another crate of the workspace, so every
 //! crate may use it in its tests.
@@ -13,13 +14,15 @@ mod port;
 mod pty;
 mod skip;
 mod temp;
+mod tmux;
 mod wait;
 
 pub use data::shared_data;
 pub use gate::Gate;
 pub use limit::limit_address_space;
-pub use port::ClosedPort;
+pub use port::{ClosedPort, ReservedPort};
 pub use pty::{Pty, is_same};
 pub use skip::skipped;
 pub use temp::{TempDir, temp_folder};
+pub use tmux::{Program, Seen, Tmux};
 pub use wait::{bounded, patience, until, wait_until};

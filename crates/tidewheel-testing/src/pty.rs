@@ -37,9 +37,15 @@ impl Pty {
         unlockpt(&other_side).unwrap();
         let name = ptsname(&other_side, Vec::new()).unwrap().into_bytes();
         let device = PathBuf::from(std::ffi::OsString::from_vec(name));
+        let pty = Self { other_side: other_side.into(), device };
+        pty.resize(columns, rows);
+        pty
+    }
+
+    /// Gives it another size.
+    pub fn resize(&self, columns: u16, rows: u16) {
         let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&other_side, size).unwrap();
-        Self { other_side: other_side.into(), device }
+        tcsetwinsize(&self.other_side, size).unwrap();
     }
 
     /// The side of programs.
@@ -110,15 +116,19 @@ impl Pty {
 
     /// Reads what is there now, and waits for it if that is nothing; nothing: no more will come.
     pub fn read(&self) -> Vec<u8> {
+        assert!(self.waits_for_output(), "nothing is written");
         let mut bytes = vec![0; 1 << 16];
-        let patience =
-            Timespec { tv_sec: i64::try_from(patience().as_secs()).unwrap(), tv_nsec: 0 };
-        let mut watched = [PollFd::new(&self.other_side, PollFlags::IN)];
-        assert_eq!(poll(&mut watched, Some(&patience)).unwrap(), 1, "something is written");
         // It is an error where no program has it any more.
         let count = (&self.other_side).read(&mut bytes).unwrap_or_default();
         bytes.truncate(count);
         bytes
+    }
+
+    /// Waits until something is written, or no program has the terminal any more; returns `false` if that takes too long.
+    fn waits_for_output(&self) -> bool {
+        let seconds = i64::try_from(patience().as_secs()).unwrap();
+        let mut watched = [PollFd::new(&self.other_side, PollFlags::IN)];
+        poll(&mut watched, Some(&Timespec { tv_sec: seconds, tv_nsec: 0 })).unwrap() == 1
     }
 
     /// Reads no more than so many bytes of what is there now; says how many that were.
@@ -140,8 +150,12 @@ impl Pty {
             if text.contains(words) {
                 return text;
             }
-            assert!(start.elapsed() < patience(), "`{words}` is not in {text:?}");
-            all.extend(self.read());
+            // elapsed: the limit of a wait, which only a hang reaches.
+            let is_late = start.elapsed() >= patience();
+            assert!(!is_late && self.waits_for_output(), "`{words}` is not in {text:?}");
+            let bytes = self.read();
+            assert!(!bytes.is_empty(), "the program has ended, and `{words}` is not in {text:?}");
+            all.extend(bytes);
         }
     }
 

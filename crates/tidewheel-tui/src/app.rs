@@ -6,15 +6,17 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ratatui::crossterm::event::{self, Event, MouseButton, MouseEventKind};
+use ratatui::crossterm::event::{Event, MouseButton, MouseEventKind};
 use tidewheel::clock::wall_clock;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::sleep;
 
+use crate::input::Input;
 use crate::message::{Effect, End, Message, Mouse};
 use crate::model::Model;
 use crate::source::Source;
+use crate::status::Counts;
 use crate::terminal::Held;
 use crate::theme::Theme;
 use crate::update::{next_tick, update};
@@ -30,9 +32,10 @@ pub struct Beside {
 
 /// What is waited for.
 struct Ears {
-    input: UnboundedReceiver<Event>,
+    input: Input,
     messages: UnboundedReceiver<Message>,
     beside: Option<Beside>,
+    resize: Signal,
     stop: Signal,
     resumption: Signal,
     terminate: Signal,
@@ -44,6 +47,7 @@ struct Ears {
 enum Heard {
     Input(Event),
     Message(Message),
+    Resize,
     Stop,
     Resumption,
     Leave,
@@ -62,20 +66,20 @@ pub async fn show(
 ) -> io::Result<Model> {
     let (to, messages) = mpsc::unbounded_channel();
     let listening = listen(&source, &to);
+    // Before the size is asked for, so that no change of it is missed.
+    let mut ears = Ears::listen(messages, beside)?;
     let mut held = Held::take()?;
     model.size = held.size()?;
-    let mut ears = Ears::listen(messages, beside)?;
+    let mut counts = Counts::from_environment();
     let mut hits = Hits::default();
     let mut effects = update(&mut model, wall_clock(), Message::Tick);
     'show: loop {
         for effect in std::mem::take(&mut effects) {
+            counts.sent(&effect);
             match effect {
                 Effect::Quit => break 'show,
                 Effect::Suspend => held.stop()?,
-                Effect::End(end) => {
-                    // Nobody listens when they are over.
-                    let _ = ears.beside.as_ref().map(|beside| beside.ends.send(end));
-                }
+                Effect::End(end) => ears.end(end),
                 other => carry_out(other, &source, &to),
             }
         }
@@ -83,7 +87,7 @@ pub async fn show(
         if heard.is_none() {
             let early = held.early();
             if early.is_none() {
-                held.draw(|buffer| hits = view(&model, theme, buffer))?;
+                held.draw(counts.next_line(&model), |buffer| hits = view(&model, theme, buffer))?;
             }
             heard = tokio::select! {
                 // It is time for the next frame. Keys are obeyed before.
@@ -95,16 +99,16 @@ pub async fn show(
         }
         while let Some(one) = heard.take() {
             let message = match one {
-                Heard::Message(message) => Some(message),
-                Heard::Input(event) => translated(event, &hits),
+                Heard::Message(message) => Some(counts.received(message)),
+                Heard::Input(event) => translated(counts.input(event), &hits),
+                Heard::Resize => Some(resized(&held)?),
                 Heard::Stop => {
                     held.stop()?;
                     None
                 }
                 Heard::Resumption => {
                     held.again()?;
-                    let (width, height) = held.size()?;
-                    Some(Message::Resized(width, height))
+                    Some(resized(&held)?)
                 }
                 Heard::Leave => break 'show,
             };
@@ -119,6 +123,11 @@ pub async fn show(
     }
     listening.abort();
     Ok(model)
+}
+
+fn resized(held: &Held) -> io::Result<Message> {
+    let (width, height) = held.size()?;
+    Ok(Message::Resized(width, height))
 }
 
 /// Tells when something may have changed.
@@ -156,24 +165,10 @@ fn carry_out(effect: Effect, source: &Arc<dyn Source>, to: &UnboundedSender<Mess
     }
 }
 
-/// Reads keys and the mouse on a thread of its own, which ends with the process.
-fn read_input() -> UnboundedReceiver<Event> {
-    let (to, input) = mpsc::unbounded_channel();
-    std::thread::spawn(move || {
-        while let Ok(event) = event::read() {
-            if to.send(event).is_err() {
-                return;
-            }
-        }
-    });
-    input
-}
-
 fn translated(event: Event, hits: &Hits) -> Option<Message> {
     Some(match event {
         Event::Key(key) => Message::Key(key),
         Event::Paste(text) => Message::Pasted(text),
-        Event::Resize(width, height) => Message::Resized(width, height),
         Event::Mouse(mouse) => {
             let kind = match mouse.kind {
                 MouseEventKind::Down(MouseButton::Left) => Mouse::Press,
@@ -183,16 +178,18 @@ fn translated(event: Event, hits: &Hits) -> Option<Message> {
             };
             Message::Mouse(kind, hits.at(mouse.column, mouse.row))
         }
-        Event::FocusGained | Event::FocusLost => return None,
+        // Changes of size are a signal.
+        Event::Resize(..) | Event::FocusGained | Event::FocusLost => return None,
     })
 }
 
 impl Ears {
     fn listen(messages: UnboundedReceiver<Message>, beside: Option<Beside>) -> io::Result<Self> {
         Ok(Self {
-            input: read_input(),
+            input: Input::of_stdin()?,
             messages,
             beside,
+            resize: signal(SignalKind::window_change())?,
             stop: signal(SignalKind::from_raw(signal_hook::consts::SIGTSTP))?,
             resumption: signal(SignalKind::from_raw(signal_hook::consts::SIGCONT))?,
             terminate: signal(SignalKind::terminate())?,
@@ -201,10 +198,18 @@ impl Ears {
         })
     }
 
+    /// Has the runs of this process end.
+    fn end(&self, end: End) {
+        // Nobody listens when they are over.
+        let _ = self.beside.as_ref().map(|beside| beside.ends.send(end));
+    }
+
     /// What has been heard already.
     fn take(&mut self) -> Option<Heard> {
-        if let Ok(event) = self.input.try_recv() {
-            return Some(Heard::Input(event));
+        match self.input.take() {
+            Ok(Some(event)) => return Some(Heard::Input(event)),
+            Ok(None) => {}
+            Err(_) => return Some(Heard::Leave),
         }
         if let Ok(message) = self.messages.try_recv() {
             return Some(Heard::Message(message));
@@ -225,11 +230,9 @@ impl Ears {
             }
         };
         tokio::select! {
-            event = self.input.recv() => match event {
-                Some(event) => Heard::Input(event),
-                // The terminal is gone.
-                None => Heard::Leave,
-            },
+            // Where it cannot be read, the terminal is gone.
+            event = self.input.next() => event.map_or(Heard::Leave, Heard::Input),
+            _ = self.resize.recv() => Heard::Resize,
             Some(message) = self.messages.recv() => Heard::Message(message),
             message = beside => Heard::Message(message),
             _ = self.stop.recv() => Heard::Stop,

@@ -11,6 +11,7 @@
 
 pub mod app;
 pub mod inline;
+pub mod input;
 pub mod keys;
 pub mod message;
 pub mod model;
@@ -20,6 +21,7 @@ pub mod run;
 #[cfg(test)]
 mod samples;
 pub mod source;
+mod status;
 pub mod terminal;
 pub mod theme;
 pub mod update;

@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::future::pending;
 use std::io::{self, Write as _};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -21,8 +21,8 @@ use tokio::time::sleep;
 /// Bytes at once for a terminal that could not be opened anew, so that a write may wait.
 const LITTLE: usize = 256;
 
-/// How often such a terminal is looked at while it takes nothing.
-const NOW_AND_THEN: Duration = Duration::from_millis(50);
+/// How often such a terminal is looked at while it takes nothing, or nothing is typed.
+pub(crate) const NOW_AND_THEN: Duration = Duration::from_millis(50);
 
 /// Ends a sequence that was cut off, as terminals have done since the VT100.
 const CANCEL: u8 = 0x18;
@@ -41,19 +41,8 @@ impl Tty {
     /// The terminal of standard output, opened anew: whether writing waits is a matter of the opened file, and that of
     /// standard output belongs to the shell as well.
     pub(crate) fn open() -> io::Result<Self> {
-        let stdout = io::stdout();
-        let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let is_own = tcgetsid(&stdout).is_ok_and(|session| getsid(None) == Ok(session));
-        let anew = match is_own {
-            // May be opened by whoever has it, whoever owns the device.
-            true => open("/dev/tty", flags, Mode::empty()),
-            false => ttyname(&stdout, Vec::new()).and_then(|name| open(name, flags, Mode::empty())),
-        };
-        let (file, is_prompt) = match anew {
-            Ok(file) => (file, true),
-            Err(_) => (stdout.as_fd().try_clone_to_owned()?, false),
-        };
-        Ok(Self { file: Arc::new(File::from(file)), is_prompt, is_torn: Arc::default() })
+        let (file, is_prompt) = open_anew(io::stdout().as_fd(), OFlags::WRONLY)?;
+        Ok(Self { file: Arc::new(file), is_prompt, is_torn: Arc::default() })
     }
 
     /// Writes what is taken now; says how much that was.
@@ -110,6 +99,21 @@ impl Tty {
         let mut watched = [PollFd::new(&*self.file, PollFlags::OUT)];
         Ok(poll(&mut watched, Some(&patience))? > 0)
     }
+}
+
+/// Opens the terminal of a stream anew, so that reading and writing never wait; else returns the stream, with `false`.
+pub(crate) fn open_anew(stream: BorrowedFd<'_>, access: OFlags) -> io::Result<(File, bool)> {
+    let flags = access | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let is_own = tcgetsid(stream).is_ok_and(|session| getsid(None) == Ok(session));
+    let anew = match is_own {
+        // May be opened by whoever has it, whoever owns the device.
+        true => open("/dev/tty", flags, Mode::empty()),
+        false => ttyname(stream, Vec::new()).and_then(|name| open(name, flags, Mode::empty())),
+    };
+    Ok(match anew {
+        Ok(file) => (file.into(), true),
+        Err(_) => (stream.try_clone_to_owned()?.into(), false),
+    })
 }
 
 /// What a terminal has not taken yet.

@@ -17,7 +17,7 @@ use ratatui::crossterm::event::{
 use ratatui::crossterm::queue;
 use ratatui::crossterm::style::{Attribute, SetAttribute};
 use ratatui::crossterm::terminal::{
-    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, SetTitle, disable_raw_mode,
     enable_raw_mode, size,
 };
 use ratatui::layout::Rect;
@@ -82,19 +82,26 @@ impl Held {
         Ok(held)
     }
 
-    /// Draws a frame: what has changed since the last one is written. While the terminal has not taken that one, nothing
-    /// is drawn: what it gets next is how things are then.
+    /// Draws a frame: what has changed since the last one is written, and behind it a title, if there is one. While the
+    /// terminal has not taken the last frame, nothing is drawn: what it gets next is how things are then.
     ///
     /// # Errors
     ///
     /// When the terminal is gone, or was given back because something has crashed.
-    pub fn draw(&mut self, draw: impl FnOnce(&mut Buffer)) -> io::Result<()> {
+    pub fn draw(
+        &mut self,
+        title: Option<String>,
+        draw: impl FnOnce(&mut Buffer),
+    ) -> io::Result<()> {
         if lock().is_none() {
             return Err(io::Error::other("a part of it has crashed"));
         }
         if self.outlet.is_empty() {
             let (width, height) = self.size()?;
-            let bytes = self.frames.draw(Rect::new(0, 0, width, height), draw)?;
+            let mut bytes = self.frames.draw(Rect::new(0, 0, width, height), draw)?;
+            if let Some(title) = title {
+                queue!(bytes, SetTitle(title))?;
+            }
             self.pace.drawn(Instant::now(), bytes.len());
             self.outlet.push(&bytes)?;
         }

@@ -4,6 +4,7 @@
 //! What is run again, and who may go on with what, is known at the desk.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::anyhow;
 use tidewheel_client::api::{GoneOn, Preview, ResumeWish, RetryWish};
@@ -24,7 +25,7 @@ use crate::files::report_problems;
 use crate::live::Level;
 use crate::runtime::on_runtime;
 use crate::ui::Ui;
-use crate::watch::{Ending, Seen};
+use crate::watch::{Ending, Seen, Signals};
 
 /// Run again what did not succeed in a run
 ///
@@ -217,10 +218,15 @@ async fn take_over(
     let port = status_port(how)?;
     check_output(how)?;
     let options = session_options(ui, workers);
-    let tell = |waits: Opening| ui.note(opening_words(waits));
-    let seen = match Session::go_on(desk, view, run, workers, options, tell).await? {
+    let (mut signals, is_waiting) = (Signals::new()?, AtomicBool::new(false));
+    let tell = |waits: Opening| {
+        is_waiting.store(true, Ordering::SeqCst);
+        ui.note(opening_words(waits));
+    };
+    let start = Session::go_on(desk, view, run, workers, options, tell);
+    let seen = match signals.keep_while(start, &is_waiting).await? {
         Some((session, started)) => {
-            let watched = Watched { shown: level(how, ui).into(), workers, port };
+            let watched = Watched { shown: level(how, ui).into(), workers, port, signals };
             let seen = watch(ui, &session, started, watched).await?;
             session.close().await;
             Some(seen)

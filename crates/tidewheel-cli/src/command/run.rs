@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -27,7 +28,7 @@ use crate::output::{check_writable, write_atomically};
 use crate::runtime::{Room, on_runtime_in, raise_descriptors};
 use crate::status::{StatusPort, StatusServer};
 use crate::ui::{Ui, in_plain_letters};
-use crate::watch::{Seen, StoredStatus, Watch};
+use crate::watch::{Seen, Signals, StoredStatus, Watch};
 
 /// How long readers of a status port have to see that the run is over.
 const LINGER: Duration = Duration::from_secs(3);
@@ -318,9 +319,11 @@ pub(crate) async fn start(
     let port = status_port(how)?;
     check_output(how)?;
     let options = session_options(ui, run.workers());
-    let (session, started) = Session::begin(desk, &*run, options).await?;
+    let mut signals = Signals::new()?;
+    let start = Session::begin(desk, &*run, options);
+    let (session, started) = signals.keep_while(start, &AtomicBool::new(false)).await?;
     let id = started.run.id().to_string();
-    let watched = Watched { shown: level(how, ui).into(), workers: run.workers(), port };
+    let watched = Watched { shown: level(how, ui).into(), workers: run.workers(), port, signals };
     // What it came to is read from the store: large flows are not kept beside it.
     drop(run);
     let seen = watch(ui, &session, started, watched).await?;
@@ -354,6 +357,8 @@ pub(crate) struct Watched {
     pub shown: Shown,
     pub workers: u32,
     pub port: Option<StatusPort>,
+    /// Listened to since before the run started.
+    pub signals: Signals,
 }
 
 /// Watches a run to its end, and shows its state to others if asked to.
@@ -361,7 +366,7 @@ pub(crate) async fn watch(
     ui: &Ui,
     session: &Session,
     started: Started,
-    Watched { shown, workers, port }: Watched,
+    Watched { shown, workers, port, signals }: Watched,
 ) -> Result<Seen, CommandError> {
     let status = match port {
         Some(port) => {
@@ -375,7 +380,7 @@ pub(crate) async fn watch(
     if let Some(status) = &status {
         ui.note(&format!("status at http://{}/status", status.address()));
     }
-    let seen = Watch::new(session, started, workers, shown).until_end().await;
+    let seen = Watch::new(session, started, workers, shown).until_end(signals).await;
     if let Some(status) = status {
         // One that was lost here has no end to be seen.
         if seen.as_ref().is_ok_and(|seen| seen.lost.is_none()) {

@@ -18,7 +18,7 @@ use crate::command::plan;
 use crate::command::run::{RunArgs, check_output, finish, level};
 use crate::error::CommandError;
 use crate::ui::Ui;
-use crate::watch::Watch;
+use crate::watch::{Signals, Watch};
 
 /// How a run of a server is started.
 pub(crate) struct Start {
@@ -128,7 +128,8 @@ async fn watch(
     let follow = RemoteFollow::begin(Arc::clone(server), run).await;
     let follow = follow.map_err(|error| lost(error.into()))?;
     let workers = how.max_workers.unwrap_or(WORKERS_DEFAULT);
-    let seen = Watch::there(follow, workers, level(how, ui).into()).until_end().await?;
+    let seen =
+        Watch::there(follow, workers, level(how, ui).into()).until_end(Signals::new()?).await?;
     let desk = Desk::from(Arc::clone(server));
     finish(ui, &desk, run, seen, how).await.map_err(lost)
 }

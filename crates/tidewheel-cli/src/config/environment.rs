@@ -18,8 +18,9 @@ const PREFIX: &str = "TIDEWHEEL_";
 
 /// Variables of ours that are no settings: what a step is told of its attempt, what our own
 /// processes tell each other, what is secret, and what tests are told.
-const OTHERS: [&str; 15] = [
+const OTHERS: [&str; 18] = [
     CONFIG,
+    "TIDEWHEEL_ARTIFACTS",
     "TIDEWHEEL_ATTEMPT",
     "TIDEWHEEL_BIN",
     "TIDEWHEEL_BLESS",
@@ -31,6 +32,8 @@ const OTHERS: [&str; 15] = [
     "TIDEWHEEL_SPAWNER",
     "TIDEWHEEL_STEP",
     "TIDEWHEEL_TASK_INDEX",
+    "TIDEWHEEL_TEST_PATIENCE",
+    "TIDEWHEEL_TEST_STATUS",
     "TIDEWHEEL_TOKEN",
     "TIDEWHEEL_TOOLS",
     "TIDEWHEEL_TORTURE",

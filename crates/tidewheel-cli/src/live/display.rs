@@ -14,9 +14,10 @@ use std::time::{Duration, Instant};
 use tidewheel::Timestamp;
 use tidewheel_client::progress::Event;
 use tidewheel_tui::inline::Inline;
+use tidewheel_tui::input::Decoder;
 use tidewheel_tui::keys::Action;
 use tidewheel_tui::run::{
-    Canvas, Decoder, LOG_MAX, Level, Look, Model, Plain, eta, page, pressed, summary, view,
+    Canvas, LOG_MAX, Level, Look, Model, Plain, eta, page, pressed, summary, view,
 };
 use tidewheel_tui::theme::Theme;
 
@@ -401,7 +402,7 @@ impl Artist {
         self.read_at = now;
         let page = isize::try_from(page(terminal::size().1)).unwrap_or(isize::MAX);
         for &byte in &buffer[..count] {
-            if let Some(key) = self.decoder.push(byte).and_then(pressed) {
+            if let Some(key) = self.decoder.push(byte).as_ref().and_then(pressed) {
                 self.model.press(key, page);
                 self.is_stale = true;
                 (self.on_key)(key);

@@ -2,7 +2,12 @@
 //!
 //! Those of job control are the terminal's, in `live/`.
 
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use anyhow::anyhow;
+use signal_hook::low_level::emulate_default_handler;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::error::CommandError;
@@ -23,6 +28,8 @@ pub(crate) struct Signals {
     hang_up: Option<Signal>,
     pause: Signal,
     resume: Signal,
+    /// Wishes that came before there was a run.
+    early: VecDeque<Wish>,
 }
 
 impl Signals {
@@ -33,10 +40,39 @@ impl Signals {
             hang_up: unless_ignored(SignalKind::hangup())?,
             pause: listen(SignalKind::user_defined1())?,
             resume: listen(SignalKind::user_defined2())?,
+            early: VecDeque::new(),
         })
     }
 
+    /// Waits until a run has started, and keeps signals that come meanwhile for [`Signals::next`]: a step may run already,
+    /// and would be left behind by a process that is killed. A second signal to end does end the process, and so does the
+    /// first while the start waits for another process.
+    pub async fn keep_while<T>(&mut self, start: impl Future<Output = T>, waits: &AtomicBool) -> T {
+        let mut start = pin!(start);
+        loop {
+            let wish = tokio::select! {
+                started = &mut start => return started,
+                wish = self.receive() => wish,
+            };
+            if let Wish::End(number) = wish {
+                let is_second = self.early.iter().any(|early| matches!(early, Wish::End(_)));
+                if is_second || waits.load(Ordering::SeqCst) {
+                    // It fails for no signal that is listened for.
+                    let _ = emulate_default_handler(number.into());
+                }
+            }
+            self.early.push_back(wish);
+        }
+    }
+
     pub async fn next(&mut self) -> Wish {
+        match self.early.pop_front() {
+            Some(wish) => wish,
+            None => self.receive().await,
+        }
+    }
+
+    async fn receive(&mut self) -> Wish {
         tokio::select! {
             () = heard(&mut self.interrupt) => Wish::End(2),
             _ = self.terminate.recv() => Wish::End(15),

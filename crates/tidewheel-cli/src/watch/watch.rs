@@ -98,9 +98,8 @@ impl Watch {
         Self { subject, screen, keys, urgency: 0, ending: Ending::Own }
     }
 
-    /// Watches until the run has ended.
-    pub async fn until_end(mut self) -> Result<Seen, CommandError> {
-        let mut signals = Signals::new()?;
+    /// Watches until the run has ended, with signals from before it started.
+    pub async fn until_end(mut self, mut signals: Signals) -> Result<Seen, CommandError> {
         let mut look = tokio::time::interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

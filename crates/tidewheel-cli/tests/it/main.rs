@@ -57,6 +57,7 @@ mod run_groups;
 #[path = "../../../tidewheel-publish/tests/it/samples/mod.rs"]
 mod samples;
 mod schema;
+mod screens;
 mod serve;
 mod serve_secrets;
 mod serve_soak;

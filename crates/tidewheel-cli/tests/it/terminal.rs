@@ -1,10 +1,11 @@
 //! A run that is steered from outside: signals, and keys in a pseudo terminal.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
+#![allow(clippy::unwrap_used, reason = "a test")]
 
-use std::io::{Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 
-use crate::common::{Scratch, read_until, skipped, stderr, stdout, wait_until};
+use tidewheel_testing::{Pty, wait_until};
+
+use crate::common::{Scratch, stderr, stdout};
 
 /// A step that runs until the test says `go`, and one after it.
 const FLOW: &str = "
@@ -60,53 +61,70 @@ fn a_signal_to_end_kills_what_runs_and_is_the_exit_code() {
     assert!(!scratch.path("next").exists());
 }
 
+/// A signal that comes with the first step is about the run already: it does not kill the process and leave the step behind.
+#[test]
+fn signal_at_the_first_step_cancels_the_run() {
+    let scratch = Scratch::new("signals-first");
+    let step = "kill -TERM $(cat pid); exec sleep 600";
+    let flow = format!("flow: [{{ name: first, run: '{step}' }}]");
+    let file = scratch.file("flow.yaml", &flow);
+    let mut command = Command::new("sh");
+    let program = env!("CARGO_BIN_EXE_tidewheel");
+    command.args(["-c", &format!("echo $$ > pid; exec {program} run {file}")]);
+    command.env("TIDEWHEEL_DATA", scratch.data()).current_dir(scratch.path(""));
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(143), "{}", stderr(&output));
+    assert_eq!(state(&scratch, "first"), "cancelled");
+}
+
 /// A shell in a pseudo terminal that notes the settings of the terminal before and after a run.
 struct Terminal {
+    pty: Pty,
     child: Child,
+    /// What was written to the terminal, and how much of it was looked at.
+    written: String,
+    seen: usize,
 }
 
 impl Terminal {
-    fn start(scratch: &Scratch) -> Option<Self> {
-        if Command::new("script").arg("--version").output().is_err() {
-            skipped("a run in a terminal", "there is no `script` here");
-            return None;
-        }
+    fn start(scratch: &Scratch) -> Self {
         scratch.file("flow.yaml", FLOW);
-        let script = "stty rows 40 cols 100; stty -g > before; \"$PROGRAM\" run flow.yaml; echo $? > code; stty -g > after";
-        let mut command = Command::new("script");
-        command
-            .args(["-qec", script, "/dev/null"])
-            .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("SHELL", "/bin/sh")
-            .env("TERM", "xterm-256color")
-            .env("LANG", "C.UTF-8")
-            .env("PROGRAM", env!("CARGO_BIN_EXE_tidewheel"))
-            .env("TIDEWHEEL_DATA", scratch.data())
-            .current_dir(scratch.path(""))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        Some(Self { child: command.spawn().unwrap() })
+        let script =
+            "stty -g > before; \"$PROGRAM\" run flow.yaml; echo $? > code; stty -g > after";
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).current_dir(scratch.path(""));
+        for (name, value) in scratch.command(&[]).get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
+        command.env("PROGRAM", env!("CARGO_BIN_EXE_tidewheel"));
+        let pty = Pty::open(100, 40);
+        let child = pty.start(&command);
+        Self { pty, child, written: String::new(), seen: 0 }
     }
 
-    fn press(&mut self, keys: &str) {
-        let stdin = self.child.stdin.as_mut().unwrap();
-        stdin.write_all(keys.as_bytes()).unwrap();
-        stdin.flush().unwrap();
+    fn press(&self, keys: &str) {
+        self.pty.press(keys);
     }
 
-    /// Reads until something is drawn.
-    fn see(&mut self, text: &str) -> String {
-        read_until(self.child.stdout.as_mut().unwrap(), text)
+    /// Waits until a text is drawn, behind all that was waited for before.
+    fn see(&mut self, text: &str) {
+        let place = loop {
+            if let Some(place) = self.written[self.seen..].find(text) {
+                break place;
+            }
+            let bytes = self.pty.read();
+            assert!(!bytes.is_empty(), "`{text}` was never drawn: {:?}", self.written);
+            self.written.push_str(&String::from_utf8_lossy(&bytes));
+        };
+        self.seen += place + text.len();
     }
 
-    /// The rest of what is drawn.
+    /// Waits until the run has ended, and returns the rest of what is drawn.
     fn end(mut self) -> String {
-        let mut rest = Vec::new();
-        self.child.stdout.as_mut().unwrap().read_to_end(&mut rest).unwrap();
+        let rest = self.written[self.seen..].to_owned() + &self.pty.rest();
         self.child.wait().unwrap();
-        String::from_utf8_lossy(&rest).into_owned()
+        rest
     }
 }
 
@@ -120,20 +138,17 @@ impl Drop for Terminal {
 /// What a step wrote is shown, but what would act on the terminal is not.
 #[test]
 fn logs_in_a_terminal_set_neither_title_nor_clipboard() {
-    if Command::new("script").arg("--version").output().is_err() {
-        return skipped("logs in a terminal", "there is no `script` here");
-    }
     let scratch = Scratch::new("terminal-logs");
     let says = r"printf 'one \033]52;c;Y2xpcA==\007two \033]0;title\007three \033[2Jfour\n'";
     scratch.file("flow.yaml", &format!("flow:\n  - name: a\n    run: {says}\n"));
     assert_eq!(scratch.run(&["run", "flow.yaml"]).status.code(), Some(0));
     let plain = scratch.run(&["logs", "last"]);
     assert!(stdout(&plain).contains("\x1b]52;c;Y2xpcA=="), "to a pipe byte for byte");
-    let program = env!("CARGO_BIN_EXE_tidewheel");
-    let mut shown = Command::new("script");
-    shown.args(["-qec", &format!("{program} logs last"), "/dev/null"]);
-    shown.env("TIDEWHEEL_DATA", scratch.data()).env("SHELL", "/bin/sh").env("TERM", "xterm");
-    let shown = stdout(&shown.stdin(Stdio::null()).output().unwrap());
+    let pty = Pty::open(80, 24);
+    let mut command = scratch.command(&["logs", "last"]);
+    let mut logs = pty.start(command.env("TERM", "xterm"));
+    let shown = pty.rest();
+    assert!(logs.wait().unwrap().success());
     assert!(shown.contains("one ") && shown.contains("four"), "{shown:?}");
     for sequence in ["]52;", "]0;", "\x1b[2J", "Y2xp"] {
         assert!(!shown.contains(sequence), "{sequence}: {shown:?}");
@@ -153,7 +168,7 @@ fn assert_given_back(scratch: &Scratch, rest: &str) {
 #[test]
 fn a_run_in_a_terminal_is_drawn_and_steered_by_keys() {
     let scratch = Scratch::new("terminal-keys");
-    let Some(mut terminal) = Terminal::start(&scratch) else { return };
+    let mut terminal = Terminal::start(&scratch);
     // The cursor is hidden, and there is a line for each step.
     terminal.see("\x1b[?25l");
     terminal.see("hold");
@@ -176,7 +191,7 @@ fn a_run_in_a_terminal_is_drawn_and_steered_by_keys() {
 #[test]
 fn q_lets_what_runs_finish_and_gives_the_terminal_back() {
     let scratch = Scratch::new("terminal-quit");
-    let Some(mut terminal) = Terminal::start(&scratch) else { return };
+    let mut terminal = Terminal::start(&scratch);
     terminal.see("\x1b[?25l");
     scratch.wait_for("started");
     terminal.press("q");
@@ -193,7 +208,7 @@ fn q_lets_what_runs_finish_and_gives_the_terminal_back() {
 #[test]
 fn q_twice_ends_what_runs() {
     let scratch = Scratch::new("terminal-kill");
-    let Some(mut terminal) = Terminal::start(&scratch) else { return };
+    let mut terminal = Terminal::start(&scratch);
     terminal.see("\x1b[?25l");
     scratch.wait_for("started");
     terminal.press("q");

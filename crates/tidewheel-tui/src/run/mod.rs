@@ -19,7 +19,7 @@ mod window;
 mod tests;
 
 pub use eta::eta;
-pub use keys::{Decoder, pressed};
+pub use keys::pressed;
 pub(crate) use line::push_ascii;
 pub use line::{ASCII, Line, Signs, Tone, UNICODE};
 pub use look::Look;

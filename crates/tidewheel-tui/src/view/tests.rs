@@ -1,11 +1,11 @@
 //! The screens as people see them, on a terminal that is not one, held against stored pictures.
 //!
 //! `TIDEWHEEL_BLESS=1` stores them anew: as texts in `golden/`, and some as drawings for the documentation.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use ratatui::Terminal;
@@ -629,12 +629,6 @@ fn ten_thousand_steps_are_drawn_as_few_are() {
     }
     let text = text(&drawn(&model, COLOURFUL));
     assert!(text.contains("step-9980") && !text.contains("step-5 "), "{text}");
-    let began = Instant::now();
-    for _ in 0..100 {
-        drawn(&model, COLOURFUL);
-    }
-    // Only told, as machines differ: `cargo test -p tidewheel-tui ten_thousand -- --nocapture`.
-    println!("a frame of 10,000 steps: {:?}", began.elapsed() / 100);
 }
 
 /// A drawing of a screen.

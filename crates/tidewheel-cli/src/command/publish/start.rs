@@ -29,7 +29,7 @@ use crate::live::Shown;
 use crate::output::{check_writable, write_atomically};
 use crate::runtime::on_runtime;
 use crate::ui::Ui;
-use crate::watch::{Ending, Seen};
+use crate::watch::{Ending, Seen, Signals};
 
 /// Go on with a publish that was left
 ///
@@ -324,7 +324,8 @@ async fn conclude(
     let id = started.run.id().to_string();
     let how = watched(shown).settled(ui);
     let shown_as = if shown.events { Shown::Programs } else { level(&how, ui).into() };
-    let watched = Watched { shown: shown_as, workers: run.workers(), port: None };
+    let signals = Signals::new()?;
+    let watched = Watched { shown: shown_as, workers: run.workers(), port: None, signals };
     let seen = watch(ui, session, started, watched).await?;
     report(ui, desk, run, &id, Some(seen), shown).await
 }
