@@ -6,36 +6,20 @@
 #![cfg(target_os = "linux")]
 
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use tidewheel_testing::skipped;
 
-/// Long enough for a machine that is busy with other tests.
-const DEADLINE: Duration = Duration::from_secs(240);
-
 /// Tortures, and gives the report of a clean run.
 #[track_caller]
 fn torture(arguments: &[&str]) -> Value {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tidewheel"))
+    let output = Command::new(env!("CARGO_BIN_EXE_tidewheel"))
         .args(["torture", "--format", "json"])
         .args(arguments)
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
-    let begin = Instant::now();
-    // What it says fits into a pipe: it is read when it has ended.
-    while child.try_wait().expect("the binary can be waited for").is_none() {
-        if begin.elapsed() > DEADLINE {
-            let _ = child.kill();
-            panic!("not done after {} s: {arguments:?}", DEADLINE.as_secs());
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let output = child.wait_with_output().expect("the binary ends");
+        .output()
+        .expect("the binary runs");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{arguments:?}: {said}");
     let report: Value = serde_json::from_slice(&output.stdout).expect("one JSON value");
