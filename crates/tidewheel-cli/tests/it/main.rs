@@ -22,6 +22,7 @@ mod make_manners;
 mod manners;
 mod moving;
 mod notify;
+#[allow(dead_code, reason = "what the tests of `tidewheel-publish` need besides")]
 #[path = "../../../tidewheel-publish/tests/it/peers/mod.rs"]
 mod peers;
 mod priority;
@@ -30,7 +31,6 @@ mod publish_agreed;
 mod publish_beside;
 mod publish_cargo;
 mod publish_code;
-mod publish_doubted;
 mod publish_events;
 mod publish_follow;
 mod publish_loopback;
@@ -42,11 +42,8 @@ mod publish_pins;
 mod publish_python;
 mod publish_refused;
 mod publish_rehearsed;
-mod publish_signed;
 mod publish_skip;
-mod publish_slow;
 mod publish_sweep;
-mod publish_trusted;
 mod publish_wheels;
 mod publishing;
 #[path = "../../../tidewheel-publish/tests/it/registry/mod.rs"]
@@ -54,6 +51,7 @@ mod registry;
 mod requests;
 mod run;
 mod run_groups;
+#[allow(dead_code, reason = "what the tests of `tidewheel-publish` need besides")]
 #[path = "../../../tidewheel-publish/tests/it/samples/mod.rs"]
 mod samples;
 mod schema;
@@ -65,6 +63,7 @@ mod shared_limits;
 mod shown;
 mod standard_graphs;
 mod terminal;
+#[allow(dead_code, reason = "what the tests of `tidewheel-publish` need besides")]
 #[path = "../../../tidewheel-publish/tests/it/tools/mod.rs"]
 mod tools;
 mod torture;

@@ -6,9 +6,10 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
-use crate::publishing::{PATIENCE, Scene};
+use crate::publishing::Scene;
 use crate::registry::{Fault, Faults, RetryAfter, Upload, What};
 use serde_json::Value as Json;
+use tidewheel_testing::patience;
 
 fn parsed(line: &str) -> Json {
     serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
@@ -27,7 +28,7 @@ fn programs_are_told_while_it_goes_on() {
         seen.push(parsed(&lines.next().expect("it goes on")));
     }
     let is_b = |it: &Upload| it.package == "b";
-    assert!(scene.registry.wait_until(PATIENCE, |_, uploads| uploads.iter().any(is_b)));
+    assert!(scene.registry.wait_until(patience(), |_, uploads| uploads.iter().any(is_b)));
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(seen[0], serde_json::json!({ "doing": "packing", "packages": 3 }));
@@ -50,12 +51,16 @@ fn programs_are_told_while_it_goes_on() {
 #[test]
 fn a_wait_is_told_with_its_reason() {
     let scene = Scene::chain("events-wait");
-    let limited = Fault::TooMany(RetryAfter::Seconds(2));
+    // So long that it is still waited for when it is told.
+    let limited = Fault::TooMany(RetryAfter::Seconds(600));
     scene.registry.script(Faults::none().on(What::Upload, "b", limited));
-    let output = scene.publish(&["--events"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(0));
-    let text = String::from_utf8(output.stdout).unwrap();
-    let waits = text.lines().map(parsed).find(|it| it["event"]["type"] == "step-waiting").unwrap();
+    let mut command = scene.publish(&["--events"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut events = lines.map(|line| parsed(&line));
+    let waits = events.find(|it| it["event"]["type"] == "step-waiting").unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
     assert_eq!(waits["name"], "cargo:b", "{waits}");
     let why = waits["event"]["why"].as_str().unwrap();
     assert!(why.starts_with("waits for its registry, which takes none before 20"), "{why}");

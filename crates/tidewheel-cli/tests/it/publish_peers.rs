@@ -12,6 +12,7 @@ use crate::registry::Protocol;
 use crate::samples;
 use crate::tools::{Scratch, succeed};
 use serde_json::{Value as Json, json};
+use tidewheel_testing::skipped;
 
 /// Publishes everything, and then nothing, and takes none of it for somebody else's.
 #[track_caller]
@@ -24,10 +25,13 @@ fn publish_twice(publish: impl Fn() -> Command, packages: &Json) {
 }
 
 #[test]
-#[ignore = "needs verdaccio, of npm: ./test"]
 fn packages_go_to_verdaccio_and_npm_installs_them() {
     let scratch = Scratch::new("publish-verdaccio");
-    let (peer, scene) = (Peer::verdaccio(&scratch), Scene::new("verdaccio", Protocol::Npm));
+    let Some(peer) = Peer::verdaccio(&scratch) else {
+        let test = "publish_peers::packages_go_to_verdaccio_and_npm_installs_them";
+        return skipped(test, "no verdaccio");
+    };
+    let scene = Scene::new("verdaccio", Protocol::Npm);
     let port = peer.port;
     let settings =
         format!("registry={}/\n//127.0.0.1:{port}/:_authToken=${{NPM_TOKEN}}\n", peer.url());
@@ -52,10 +56,13 @@ fn packages_go_to_verdaccio_and_npm_installs_them() {
 }
 
 #[test]
-#[ignore = "needs pypiserver, of PyPI: ./test"]
 fn distributions_go_to_pypiserver_and_pip_installs_them() {
     let scratch = Scratch::new("publish-pypiserver");
-    let (peer, scene) = (Peer::pypiserver(&scratch), Scene::python("pypiserver"));
+    let Some(peer) = Peer::pypiserver(&scratch) else {
+        let test = "publish_peers::distributions_go_to_pypiserver_and_pip_installs_them";
+        return skipped(test, "no pypiserver");
+    };
+    let scene = Scene::python("pypiserver");
     let index = format!("{}/simple/", peer.url());
     let publish = || {
         let mut command = scene.publish(&[]);
@@ -76,7 +83,8 @@ fn distributions_go_to_pypiserver_and_pip_installs_them() {
 #[ignore = "needs kellnr, which takes long to build: ./test release"]
 fn crates_go_to_kellnr_and_are_found_there() {
     let scratch = Scratch::new("publish-kellnr");
-    let (peer, scene) = (Peer::kellnr(&scratch), Scene::chain("kellnr"));
+    let peer = Peer::kellnr(&scratch).expect("TIDEWHEEL_KELLNR names it");
+    let scene = Scene::chain("kellnr");
     let index = format!("sparse+{}/api/v1/crates/", peer.url());
     scene.file(".cargo/config.toml", &format!("[registries.ours]\nindex = \"{index}\"\n"));
     scene.commit();

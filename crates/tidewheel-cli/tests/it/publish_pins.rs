@@ -64,8 +64,10 @@ fn at_work(scene: &Scene) -> Child {
 
 /// Lets whoever still waits go on, which outlives a program that is killed; nobody waits any more.
 fn release(scene: &Scene) {
-    drop(fs::File::options().read(true).write(true).open(scene.path("wait")).unwrap());
+    let pipe = fs::File::options().read(true).write(true).open(scene.path("wait")).unwrap();
+    // Who comes later finds none; who has opened it reads its end when the last writer has gone.
     fs::remove_file(scene.path("wait")).unwrap();
+    drop(pipe);
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn one_package_is_left_out_and_the_others_go_on() {
     let begun = scene.begin(&["-o", report.to_str().unwrap()]);
     begun.until_uploading("b");
     begun.until_uploaded("d");
-    let cancel = ["cancel", "last", "cargo:b", "--format", "json"];
+    let cancel = ["cancel", "last", "cargo:b", "--grace", "0s", "--format", "json"];
     let (code, asked) = told(&scene.tidewheel(&cancel).output().unwrap());
     assert_eq!((code, &asked["step"]), (0, &"cargo:b".into()), "{asked:#}");
     assert_eq!(begun.wait().code(), Some(7));

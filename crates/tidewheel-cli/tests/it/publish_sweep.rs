@@ -3,7 +3,7 @@
 //!
 //! Packages, faults and kills are drawn from a seed; some of them, or one that failed, are played by
 //! `SWEEP_SEEDS=100..200 cargo test -p tidewheel-cli --test it publish_sweep::many -- --ignored --nocapture`. Single faults
-//! are tested one by one in `publish_cargo`.
+//! are tested one by one in `uploads` of `tidewheel-publish`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "what goes wrong fails the test")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::publishing::{Begun, Scene, told};
-use crate::registry;
 use crate::registry::{Fault, Faults, Random, Registry, What};
 use serde_json::Value as Json;
 
@@ -227,21 +226,6 @@ fn a_few_scripts_of_faults_and_kills_end_as_a_run_without_them_would() {
     let ground = Ground::new(0);
     for seed in 0..FEW {
         ground.play(seed);
-    }
-}
-
-#[test]
-fn cut_at_twenty_places_an_upload_is_made_once_by_the_same_run() {
-    let ground = Ground::new(1);
-    for place in 0..20 {
-        ground.reset();
-        let cut = registry::Fault::CutWhileReading(place * 50 + 25);
-        ground.registry().script(Faults::none().on(registry::What::Upload, "p3", cut));
-        let (code, report) = ground.scene.published(&[]);
-        assert_eq!(code, 0, "{place}: {report:#}");
-        assert!(ground.registry().is_script_over(), "{place}");
-        assert_eq!(ground.registry().census(), ground.census, "{place}");
-        ground.registry().assert_nothing_twice();
     }
 }
 

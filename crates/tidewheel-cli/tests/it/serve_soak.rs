@@ -12,9 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::Scratch;
 use serde_json::Value;
-
-/// Long enough for anything on a busy machine; only what is broken takes so long.
-const PATIENCE: Duration = Duration::from_secs(600);
+use tidewheel_testing::patience;
 
 /// What a soak consists of.
 struct Soak {
@@ -138,7 +136,7 @@ impl Server {
 
     /// The next thing that happens.
     fn next(&self) -> Value {
-        self.told.recv_timeout(PATIENCE).expect("something happens")
+        self.told.recv_timeout(patience()).expect("something happens")
     }
 
     /// Waits until each schedule has fired so many times.

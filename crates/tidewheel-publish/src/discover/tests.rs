@@ -3,32 +3,35 @@
 //! What follows from what was read is tested in `workspace`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::discover;
 use super::folder::Discovered;
 use crate::package::{Ecosystem, Need, Package, PackageId, Publicity, Version};
 use crate::problem::Code;
 use crate::workspace::Workspace;
+use tidewheel_testing::{TempDir, temp_folder};
 
 /// A folder of a test, which goes with it.
-struct Tree(PathBuf);
+struct Tree(TempDir);
 
 impl Tree {
     fn new(name: &str, files: &[(&str, &str)]) -> Self {
-        let root =
-            std::env::temp_dir().join(format!("tidewheel-publish-{}-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&root);
+        let root = temp_folder(&format!("discover-{name}"));
         for (path, text) in files {
-            let path = root.join(path);
+            let path = root.path().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        Self(root.canonicalize().unwrap())
+        Self(root)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
     }
 
     fn found(&self) -> Discovered {
-        discover(&self.0)
+        discover(self.0.path())
     }
 
     /// What was found without a problem.
@@ -36,12 +39,6 @@ impl Tree {
         let found = self.found();
         assert_eq!(found.problems, []);
         found.packages
-    }
-}
-
-impl Drop for Tree {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -108,7 +105,7 @@ fn crates_are_what_cargo_says_they_are() {
     names.sort_unstable();
     assert_eq!(names, ["base", "fixed", "hidden", "tool", "user", "vague"]);
     assert_eq!(find(&packages, "base").version, Version::Written("2.3.4".to_owned()));
-    assert_eq!(find(&packages, "base").manifest, tree.0.join("c/base/Cargo.toml"));
+    assert_eq!(find(&packages, "base").manifest, tree.path("c/base/Cargo.toml"));
     let mut of_user = needs(find(&packages, "user"));
     of_user.sort();
     assert_eq!(
@@ -127,7 +124,7 @@ fn crates_are_what_cargo_says_they_are() {
     assert_eq!(needs(find(&packages, "vague")), ["Normal base -"]);
     let mine = Publicity::Public { registries: vec!["mine".to_owned()] };
     assert_eq!(find(&packages, "fixed").publicity, mine);
-    assert!(!tree.0.join("Cargo.lock").exists(), "looking changes nothing");
+    assert!(!tree.path("Cargo.lock").exists(), "looking changes nothing");
 }
 
 #[test]
@@ -165,7 +162,7 @@ fn what_cargo_refuses_is_told_in_its_words() {
     let tree = Tree::new("broken-crate", &[("Cargo.toml", "[package]\nname = 7\n")]);
     let found = tree.found();
     let [problem] = &found.problems[..] else { panic!("{found:?}") };
-    assert_eq!((problem.code, &problem.file), (Code::Tool, &tree.0.join("Cargo.toml")));
+    assert_eq!((problem.code, &problem.file), (Code::Tool, &tree.path("Cargo.toml")));
     assert!(problem.what.contains("expected a string"), "{}", problem.what);
     assert_eq!(problem.hint, None);
     let needs = "[dependencies]\nb = { version = \"1\", registry = \"tidewheel-nobody\" }\n";
@@ -259,7 +256,7 @@ fn a_broken_manifest_is_told_with_its_line_and_the_others_are_found() {
     assert_eq!(found.packages.len(), 1);
     let told: Vec<(PathBuf, Option<usize>)> =
         found.problems.iter().map(|it| (it.file.clone(), it.line)).collect();
-    let file = |path: &str| tree.0.join(path);
+    let file = |path: &str| tree.path(path);
     assert_eq!(told, [(file("a/package.json"), Some(3)), (file("b/package.json"), None)]);
     assert!(found.problems[1].what.contains("`b` has no version"), "{:?}", found.problems[1]);
 }
@@ -369,5 +366,5 @@ fn a_folder_without_packages_says_what_was_looked_for() {
         found.problems[0].what.contains("Cargo.toml, package.json or pyproject.toml"),
         "{found:?}"
     );
-    assert_eq!(found.problems[0].file, Path::new(&tree.0));
+    assert_eq!(found.problems[0].file, tree.0.path());
 }

@@ -249,16 +249,28 @@ mod tests {
         assert_eq!(Json::Object(bare), json!({ "type": "module" }));
     }
 
-    #[test]
-    fn a_range_that_means_something_in_a_workspace_only_is_not_published() {
-        let package = Package {
+    fn package() -> Package {
+        Package {
             id: PackageId::new(Ecosystem::Npm, "a"),
             version: Version::Written("1.0.0".to_owned()),
             manifest: PathBuf::from("package.json"),
             publicity: Publicity::Public { registries: Vec::new() },
             needs: Vec::new(),
             provenance: None,
-        };
+        }
+    }
+
+    #[test]
+    fn versions_that_are_not_for_everybody_are_not_the_latest() {
+        let manifest = json!({ "publishConfig": { "tag": "latest" } });
+        let error = metadata(&package(), manifest.clone(), "1.0.0-beta.1").unwrap_err();
+        assert_eq!(error, "npm:a 1.0.0-beta.1 is no version to be the latest");
+        assert_eq!(metadata(&package(), manifest, "1.0.0").unwrap()["tag"], "latest");
+    }
+
+    #[test]
+    fn a_range_that_means_something_in_a_workspace_only_is_not_published() {
+        let package = package();
         let told = |range: &str| {
             metadata(&package, json!({ "dependencies": { "b": range } }), "1.0.0").err()
         };

@@ -296,14 +296,14 @@ fn digest(content: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tidewheel_testing::{TempDir, temp_folder};
+
     use super::*;
 
-    fn folder(name: &str) -> PathBuf {
-        let folder =
-            std::env::temp_dir().join(format!("tidewheel-pin-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(folder.join("ws")).unwrap();
-        folder.canonicalize().unwrap()
+    fn folder(name: &str) -> TempDir {
+        let folder = temp_folder(&format!("pin-{name}"));
+        fs::create_dir_all(folder.path().join("ws")).unwrap();
+        folder
     }
 
     fn manifests(folder: &Path, count: usize) -> Vec<PathBuf> {
@@ -325,7 +325,8 @@ mod tests {
     #[test]
     fn manifests_are_put_back_in_any_order_by_any_thread_and_when_it_panics() {
         let folder = folder("order");
-        let files = manifests(&folder, 5);
+        let folder = folder.path();
+        let files = manifests(folder, 5);
         let kept = folder.join("kept");
         let pins = Pins::new(&kept).unwrap();
         std::thread::scope(|scope| {
@@ -333,25 +334,25 @@ mod tests {
                 scope.spawn(|| assert!(pins.pin(file, pinned).unwrap()));
             }
         });
-        assert_eq!(texts(&folder), ["pinned\n"; 5]);
+        assert_eq!(texts(folder), ["pinned\n"; 5]);
         assert!(matches!(pins.pin(&files[0], pinned), Err(PinError::Twice { .. })));
         pins.put_back_one(&files[2]).unwrap();
         pins.put_back_one(&files[0]).unwrap();
-        assert_eq!(texts(&folder).iter().filter(|it| *it == "pinned\n").count(), 3);
+        assert_eq!(texts(folder).iter().filter(|it| *it == "pinned\n").count(), 3);
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
             let _pins = pins;
             panic!("on purpose");
         }));
         assert!(panicked.is_err());
-        assert_eq!(texts(&folder), ["as it was\n"; 5]);
+        assert_eq!(texts(folder), ["as it was\n"; 5]);
         assert!(!kept.exists(), "nothing is kept");
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
     fn what_the_dead_have_left_is_put_back_first_and_originals_are_never_lost() {
         let folder = folder("dead");
-        let (files, kept) = (manifests(&folder, 3), folder.join("kept"));
+        let folder = folder.path();
+        let (files, kept) = (manifests(folder, 3), folder.join("kept"));
         let pins = Pins::new(&kept).unwrap();
         assert!(files.iter().all(|file| pins.pin(file, pinned).unwrap()));
         // Killed: nothing of it runs any more. It was writing another one.
@@ -359,32 +360,31 @@ mod tests {
         fs::write(part_of(&files[0]), "as it").unwrap();
         fs::write(kept.join("half.json"), "{ \"file\"").unwrap();
         let next = Pins::new(&kept).unwrap();
-        assert_eq!(texts(&folder), ["as it was\n"; 3]);
+        assert_eq!(texts(folder), ["as it was\n"; 3]);
         next.pin(&files[0], pinned).unwrap();
         next.put_back().unwrap();
-        assert_eq!(texts(&folder), ["as it was\n"; 3]);
+        assert_eq!(texts(folder), ["as it was\n"; 3]);
         assert_eq!(Pins::put_back_left(&kept).unwrap(), Vec::<PathBuf>::new());
         assert!(!kept.exists());
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
     fn what_somebody_wrote_meanwhile_is_not_written_over() {
         let folder = folder("edited");
-        let (files, kept) = (manifests(&folder, 2), folder.join("kept"));
+        let folder = folder.path();
+        let (files, kept) = (manifests(folder, 2), folder.join("kept"));
         let pins = Pins::new(&kept).unwrap();
         assert!(files.iter().all(|file| pins.pin(file, pinned).unwrap()));
         fs::write(&files[0], "pinned\nand more\n").unwrap();
         let error = pins.put_back().unwrap_err();
         let PinError::Edited { kept: original, .. } = &error else { panic!("{error}") };
-        assert_eq!(texts(&folder), ["pinned\nand more\n", "as it was\n"]);
+        assert_eq!(texts(folder), ["pinned\nand more\n", "as it was\n"]);
         assert_eq!(fs::read_to_string(original).unwrap(), "as it was\n");
         // Whoever comes next is told the same, until somebody has seen to it.
         assert!(matches!(Pins::new(&kept), Err(PinError::Edited { .. })));
         fs::remove_file(original).unwrap();
         Pins::new(&kept).unwrap();
-        assert_eq!(texts(&folder), ["pinned\nand more\n", "as it was\n"]);
-        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(texts(folder), ["pinned\nand more\n", "as it was\n"]);
     }
 
     #[cfg(unix)]
@@ -392,24 +392,25 @@ mod tests {
     fn rights_and_links_stay_as_they_are() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = folder("rights");
-        let (files, kept) = (manifests(&folder, 1), folder.join("kept"));
+        let folder = folder.path();
+        let (files, kept) = (manifests(folder, 1), folder.join("kept"));
         fs::set_permissions(&files[0], fs::Permissions::from_mode(0o640)).unwrap();
         let link = folder.join("link.toml");
         std::os::unix::fs::symlink(&files[0], &link).unwrap();
         let pins = Pins::new(&kept).unwrap();
         pins.pin(&link, pinned).unwrap();
-        assert_eq!(texts(&folder), ["pinned\n"]);
+        assert_eq!(texts(folder), ["pinned\n"]);
         pins.put_back().unwrap();
-        assert_eq!(texts(&folder), ["as it was\n"]);
+        assert_eq!(texts(folder), ["as it was\n"]);
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::metadata(&files[0]).unwrap().permissions().mode() & 0o777, 0o640);
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
     fn what_cannot_be_read_understood_or_written_is_said_apart_and_leaves_nothing() {
         let folder = folder("errors");
-        let (files, kept) = (manifests(&folder, 1), folder.join("kept"));
+        let folder = folder.path();
+        let (files, kept) = (manifests(folder, 1), folder.join("kept"));
         let pins = Pins::new(&kept).unwrap();
         let error = pins.pin(&folder.join("ws/none.toml"), pinned).unwrap_err();
         assert!(matches!(error, PinError::Unreadable { .. }), "{error}");
@@ -422,8 +423,7 @@ mod tests {
         fs::remove_dir(part_of(&files[0])).unwrap();
         assert!(!pins.pin(&files[0], |_| Ok(None)).unwrap());
         pins.put_back().unwrap();
-        assert_eq!(texts(&folder), ["as it was\n"]);
+        assert_eq!(texts(folder), ["as it was\n"]);
         assert!(!kept.exists());
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -95,6 +95,8 @@ fn reader(mut stream: impl Read + Send + 'static, tell: Sender<Heard>) -> JoinHa
 
 #[cfg(all(test, unix))]
 mod tests {
+    use tidewheel_testing::{temp_folder, wait_until};
+
     use super::*;
 
     fn sh(script: &str) -> Command {
@@ -115,16 +117,11 @@ mod tests {
         let output =
             stop.run(&mut sh("head -c 300000 /dev/zero; head -c 300000 /dev/zero >&2")).unwrap();
         assert_eq!((output.stdout.len(), output.stderr.len()), (300_000, 300_000));
-        let (told, saying) = (
-            std::env::temp_dir().join(format!("tidewheel-stop-{}", std::process::id())),
-            stop.clone(),
-        );
-        let _ = std::fs::remove_file(&told);
+        let folder = temp_folder("stop");
+        let (told, saying) = (folder.path().join("told"), stop.clone());
         let mark = told.clone();
         let said = thread::spawn(move || {
-            while !mark.exists() {
-                thread::yield_now();
-            }
+            wait_until("the tool has started", || mark.exists());
             saying.say();
         });
         let error =
@@ -132,6 +129,5 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::Interrupted);
         said.join().unwrap();
         assert!(stop.run(&mut sh("exit 0")).is_err(), "no other one is started");
-        std::fs::remove_file(&told).unwrap();
     }
 }

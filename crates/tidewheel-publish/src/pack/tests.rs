@@ -9,21 +9,24 @@ use crate::discover::discover;
 use crate::package::{Package, PackageId};
 use crate::problem::{Code, Problem};
 use crate::settings::{Address, Surroundings, Target};
+use tidewheel_testing::{TempDir, temp_folder};
 
-struct Scene(PathBuf);
+struct Scene(TempDir);
 
 impl Scene {
     fn new(name: &str) -> Self {
-        let root =
-            std::env::temp_dir().join(format!("tidewheel-pack-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&root);
-        fs::create_dir_all(root.join("ws")).unwrap();
-        fs::create_dir_all(root.join("home")).unwrap();
+        let root = temp_folder(&format!("pack-{name}"));
+        fs::create_dir_all(root.path().join("ws")).unwrap();
+        fs::create_dir_all(root.path().join("home")).unwrap();
         Self(root)
     }
 
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
     fn file(&self, path: &str, text: &str) -> &Self {
-        let path = self.0.join("ws").join(path);
+        let path = self.path("ws").join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
         self
@@ -62,7 +65,7 @@ impl Scene {
         for arguments in commands {
             let done = std::process::Command::new("git")
                 .args(arguments)
-                .current_dir(self.0.join("ws"))
+                .current_dir(self.path("ws"))
                 .status();
             assert!(done.unwrap().success());
         }
@@ -74,7 +77,7 @@ impl Scene {
         for name in ["PATH", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"] {
             variables.extend(std::env::var(name).ok().map(|value| (name.to_owned(), value)));
         }
-        let home = self.0.join("home").display().to_string();
+        let home = self.path("home").display().to_string();
         variables.insert("CARGO_HOME".to_owned(), home.clone());
         variables.insert("CARGO_NET_OFFLINE".to_owned(), "true".to_owned());
         // Where the compiler is looked for in the folder of whoever runs it, it is not found in another.
@@ -82,7 +85,7 @@ impl Scene {
         let real = std::env::var("HOME").unwrap_or_default();
         variables.insert("HOME".to_owned(), if is_kept { home } else { real });
         variables.insert("CARGO_REGISTRIES_OURS_TOKEN".to_owned(), "canary".to_owned());
-        Surroundings::of(&self.0.join("ws"), variables)
+        Surroundings::of(&self.path("ws"), variables)
     }
 
     fn pack(&self) -> Result<PackedSet, Vec<Problem>> {
@@ -103,15 +106,9 @@ impl Scene {
             checkout(&around).as_ref(),
             &packages,
             &options,
-            &self.0.join("ours"),
+            &self.path("ours"),
             &|_, _| false,
         )
-    }
-}
-
-impl Drop for Scene {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -138,10 +135,10 @@ fn everything(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 fn crates_are_packed_in_a_copy_and_the_tree_stays_as_it_is() {
     let scene = Scene::new("crates");
     scene.crates().git();
-    let before = everything(&scene.0.join("ws"));
+    let before = everything(&scene.path("ws"));
     let set = scene.pack().unwrap();
-    assert_eq!(everything(&scene.0.join("ws")), before);
-    assert!(!scene.0.join("ours/staging").exists());
+    assert_eq!(everything(&scene.path("ws")), before);
+    assert!(!scene.path("ours/staging").exists());
     let commit = set.commit.clone().unwrap();
     assert_eq!(commit.len(), 40);
     let b = set.package(&id(crate::Ecosystem::Cargo, "b")).unwrap();
@@ -174,7 +171,7 @@ fn what_is_packed_twice_is_the_same() {
     let scene = Scene::new("twice");
     scene.crates().git();
     let first = scene.pack().unwrap();
-    fs::remove_dir_all(scene.0.join("ours")).unwrap();
+    fs::remove_dir_all(scene.path("ours")).unwrap();
     assert_eq!(scene.pack().unwrap(), first);
     // A tree that has changed is packed for itself.
     scene.file("a/src/lib.rs", "// changed\n");
@@ -200,14 +197,14 @@ fn what_cannot_be_packed_or_should_not_be_is_told() {
 fn what_the_dead_have_left_of_their_copy_is_removed_and_nothing_else() {
     let scene = Scene::new("left");
     scene.crates().git();
-    let ours = scene.0.join("ours");
+    let ours = scene.path("ours");
     for name in ["staging/copy/a/Cargo.toml", "kept"] {
         fs::create_dir_all(ours.join(name).parent().unwrap()).unwrap();
         fs::write(ours.join(name), "of one who died").unwrap();
     }
     scene.pack().unwrap();
     assert!(!ours.join("staging").exists());
-    assert!(ours.join("kept").exists() && scene.0.join("ws/a/Cargo.toml").exists());
+    assert!(ours.join("kept").exists() && scene.path("ws/a/Cargo.toml").exists());
 }
 
 #[test]

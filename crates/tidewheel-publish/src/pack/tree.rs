@@ -103,13 +103,14 @@ fn link(aim: &Path, at: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use tidewheel_testing::temp_folder;
+
     use super::*;
 
     #[test]
     fn what_is_gits_own_is_left_out_be_it_a_folder_or_a_file() {
-        let folder = std::env::temp_dir().join(format!("tidewheel-tree-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        let (from, to) = (folder.join("from"), folder.join("to"));
+        let folder = temp_folder("tree");
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
         fs::create_dir_all(from.join("inside/.git")).unwrap();
         fs::write(from.join(".git"), "gitdir: elsewhere").unwrap();
         fs::write(from.join("a"), "a").unwrap();
@@ -119,6 +120,5 @@ mod tests {
         assert_eq!(copied, digest(&from).unwrap());
         assert!(to.join(".git").is_dir() && to.join("a").is_file());
         assert!(!to.join("inside/.git").exists());
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

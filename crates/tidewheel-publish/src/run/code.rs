@@ -130,18 +130,17 @@ fn inside(folder: &File) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use tidewheel_testing::temp_folder;
+
     use super::*;
     use crate::settings::Surroundings;
 
     #[tokio::test]
     async fn a_code_is_handed_to_whoever_waits_and_to_nobody_else() {
         // Longer than the address of a socket may be.
-        let folder = std::env::temp_dir().join(format!(
-            "tidewheel-code-{}-{}",
-            std::process::id(),
-            "x".repeat(120)
-        ));
-        fs::create_dir_all(&folder).unwrap();
+        let temp = temp_folder("code");
+        let folder = temp.path().join("x".repeat(120));
+        fs::create_dir(&folder).unwrap();
         assert!(hand(&folder, "me", Some("123456")).is_err(), "nobody waits");
         let client = Arc::new(Client::new(&Surroundings::of(&folder, [])).unwrap());
         let codes = Codes::default();
@@ -161,6 +160,5 @@ mod tests {
         drop(codes);
         assert!(hand(&folder, "me", Some("123456")).is_err());
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "something is left");
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

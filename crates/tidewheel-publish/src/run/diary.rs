@@ -56,15 +56,17 @@ fn append(path: &std::path::Path, what: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use tidewheel_testing::temp_folder;
+
     use super::*;
 
     #[test]
     fn what_is_the_same_at_each_look_is_written_once() {
-        let folder = std::env::temp_dir().join(format!("tidewheel-diary-{}", std::process::id()));
+        let folder = temp_folder("diary");
         let task = TaskId { run: tidewheel::RunId(8), index: 3 };
         let diary = Diary::default();
         diary.tell(task, "before anybody said where");
-        diary.keep_in(folder.clone());
+        diary.keep_in(folder.path().to_owned());
         for line in [
             "it cannot be seen yet",
             "it cannot be seen yet",
@@ -73,8 +75,7 @@ mod tests {
         ] {
             diary.tell(task, line);
         }
-        let text = std::fs::read_to_string(folder.join(log_file(task, 1, "out"))).unwrap();
-        std::fs::remove_dir_all(&folder).unwrap();
+        let text = std::fs::read_to_string(folder.path().join(log_file(task, 1, "out"))).unwrap();
         let said: Vec<&str> =
             text.lines().filter_map(|line| Some(line.split_once("  ")?.1)).collect();
         assert_eq!(

@@ -1,25 +1,25 @@
 //! Orders and locks, without any registry.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
+
+use tidewheel_testing::{TempDir, temp_folder};
 
 use super::*;
 use crate::plan::{Pace, Rate};
 use crate::settings::Surroundings;
 
-fn folder(name: &str) -> PathBuf {
-    let folder =
-        std::env::temp_dir().join(format!("tidewheel-publish-{name}-{}", std::process::id()));
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(folder.join("ws")).unwrap();
+fn folder(name: &str) -> TempDir {
+    let folder = temp_folder(&format!("publish-{name}"));
+    fs::create_dir_all(folder.path().join("ws")).unwrap();
     folder
 }
 
 #[test]
 fn a_workspace_is_published_by_one_at_a_time() {
     let folder = folder("lock");
+    let folder = folder.path();
     let (root, ours) = (folder.join("ws"), folder.join("ours"));
     // Whatever a record says: only the kernel's lock counts.
     fs::create_dir_all(&ours).unwrap();
@@ -40,12 +40,12 @@ fn a_workspace_is_published_by_one_at_a_time() {
     drop(lock);
     WorkspaceLock::take(&root, &ours, "tidewheel publish").unwrap();
     assert_eq!(fs::read_dir(&root).unwrap().count(), 0, "nothing is written to the workspace");
-    fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn a_lock_ends_with_its_holder_however_that_ends() {
     let folder = folder("killed");
+    let folder = folder.path();
     let (root, ours) = (folder.join("ws"), folder.join("ours"));
     let script = "exec 9<\"$1\"; flock 9; echo held; exec sleep 1000";
     let mut holder = Command::new("sh")
@@ -61,12 +61,12 @@ fn a_lock_ends_with_its_holder_however_that_ends() {
     holder.kill().unwrap();
     holder.wait().unwrap();
     WorkspaceLock::take(&root, &ours, "x").unwrap();
-    fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn of_many_who_want_a_workspace_one_gets_it() {
     let folder = folder("race");
+    let folder = folder.path();
     let (root, ours) = (folder.join("ws"), folder.join("ours"));
     let take = || WorkspaceLock::take(&root, &ours, "x").ok();
     let winners: usize = std::thread::scope(|scope| {
@@ -75,12 +75,12 @@ fn of_many_who_want_a_workspace_one_gets_it() {
         held.iter().flatten().count()
     });
     assert_eq!(winners, 1);
-    fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn what_a_run_ended_with_is_forgotten_by_the_next_and_what_it_did_is_not() {
     let folder = folder("journal");
+    let folder = folder.path();
     let path = folder.join("journal/a.json");
     assert_eq!(Journal::load(&path), Journal::default());
     let did = Journal { phase: Phase::Uploaded, since: 7, sent: true, ..Journal::default() };
@@ -91,7 +91,6 @@ fn what_a_run_ended_with_is_forgotten_by_the_next_and_what_it_did_is_not() {
     assert_eq!(Journal::load(&path), did);
     fs::write(&path, "{ nonsense").unwrap();
     assert_eq!(Journal::load(&path), Journal::default());
-    fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
@@ -103,7 +102,7 @@ fn a_registry_that_says_too_many_is_sent_nothing_be_it_new_or_not() {
         serde_json::from_value(told).unwrap()
     };
     let (here, there) = ("https://a.example/", "https://b.example/");
-    let publisher = Publisher::new(Surroundings::of(&folder("pace"), [])).unwrap();
+    let publisher = Publisher::new(Surroundings::of(folder("pace").path(), [])).unwrap();
     let rate = |burst| Some(Rate { burst, every: Duration::from_secs(3600) });
     let said = Pace { new: rate(1), update: rate(2) };
     let may = |package: &OrderedPackage| publisher.may_upload(package, said);

@@ -2,38 +2,36 @@
 
 use std::path::{Path, PathBuf};
 
+use tidewheel_testing::{TempDir, temp_folder};
+
 use super::target::is_safe;
 use super::*;
 use crate::package::{Ecosystem, Package, PackageId, Publicity, Version};
 
-struct Scene(PathBuf);
+struct Scene(TempDir);
 
 impl Scene {
     fn new(name: &str) -> Self {
-        let folder = format!("tidewheel-settings-{name}-{}", std::process::id());
-        let root = std::env::temp_dir().join(folder);
-        let _ = std::fs::remove_dir_all(&root);
-        std::fs::create_dir_all(root.join("home")).unwrap();
-        std::fs::create_dir_all(root.join("ws/.cargo")).unwrap();
+        let root = temp_folder(&format!("settings-{name}"));
+        std::fs::create_dir_all(root.path().join("home")).unwrap();
+        std::fs::create_dir_all(root.path().join("ws/.cargo")).unwrap();
         Self(root)
     }
 
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
     fn file(&self, path: &str, text: &str) -> &Self {
-        std::fs::create_dir_all(self.0.join(path).parent().unwrap()).unwrap();
-        std::fs::write(self.0.join(path), text).unwrap();
+        std::fs::create_dir_all(self.path(path).parent().unwrap()).unwrap();
+        std::fs::write(self.path(path), text).unwrap();
         self
     }
 
     fn around(&self, variables: &[(&str, &str)]) -> Surroundings {
-        let home = ("HOME".to_owned(), self.0.join("home").display().to_string());
+        let home = ("HOME".to_owned(), self.path("home").display().to_string());
         let variables = variables.iter().map(|(name, value)| (name.to_string(), value.to_string()));
-        Surroundings::of(&self.0.join("ws"), variables.chain([home]))
-    }
-}
-
-impl Drop for Scene {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        Surroundings::of(&self.path("ws"), variables.chain([home]))
     }
 }
 
@@ -116,7 +114,7 @@ fn no_registry_is_known_that_nobody_has_named() {
 fn tool(scene: &Scene, name: &str, script: &str) {
     use std::os::unix::fs::PermissionsExt as _;
     scene.file(&format!("bin/{name}"), &format!("#!/bin/sh\n{script}\n"));
-    let path = scene.0.join("bin").join(name);
+    let path = scene.path("bin").join(name);
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
@@ -134,7 +132,7 @@ fn where_nobody_names_a_registry_it_is_the_one_that_the_tool_uses() {
     let python = "case \"$2\" in *twine*) echo https://up.example/legacy/;; *) echo https://up.example/simple;; esac";
     tool(&scene, "python3", python);
     tool(&scene, "keyring", "echo sesame-$3");
-    let path = format!("{}:/usr/bin:/bin", scene.0.join("bin").display());
+    let path = format!("{}:/usr/bin:/bin", scene.path("bin").display());
     let around = scene.around(&[("PATH", &path)]);
     let target = |ecosystem| target_of(&package(ecosystem, "a", &[]), &around).unwrap();
     let cargo = target(Ecosystem::Cargo);
@@ -159,7 +157,7 @@ fn programs_that_give_tokens_are_asked_in_their_own_language() {
     );
     tool(&scene, "plugin", &speaks);
     tool(&scene, "token", "echo Bearer npm-helped");
-    let bin = scene.0.join("bin");
+    let bin = scene.path("bin");
     let at = |name: &str| bin.join(name).display().to_string();
     scene.file("home/.cargo/config.toml", &format!("[registries.ours]\nindex = \"sparse+https://ours.example/\"\n[registry]\nglobal-credential-providers = [\"cargo:token\", \"mine one\"]\n[credential-alias]\nmine = [\"{}\"]\n", at("plugin")));
     scene.file(
@@ -169,7 +167,7 @@ fn programs_that_give_tokens_are_asked_in_their_own_language() {
     let around = scene.around(&[("PATH", "/usr/bin:/bin")]);
     let cargo = target_of(&package(Ecosystem::Cargo, "a", &["ours"]), &around).unwrap();
     assert_eq!(token(&cargo).as_deref(), Some("cio-plugin"));
-    let heard = std::fs::read_to_string(scene.0.join("home/heard")).unwrap();
+    let heard = std::fs::read_to_string(scene.path("home/heard")).unwrap();
     assert!(heard.contains(r#""index-url":"sparse+https://ours.example/""#), "{heard}");
     assert!(heard.contains(r#""args":["one"]"#), "{heard}");
     let npm = target_of(&package(Ecosystem::Npm, "a", &[]), &around).unwrap();

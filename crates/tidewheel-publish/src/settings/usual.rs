@@ -108,8 +108,8 @@ mod tests {
     /// Cargo has one, whatever it is; it is asked without anybody's settings, and nobody else is.
     #[test]
     fn cargo_says_which_index_it_uses() {
-        let root = std::env::temp_dir();
-        let mut around = Surroundings::here(&root);
+        let root = tidewheel_testing::temp_folder("usual");
+        let mut around = Surroundings::here(root.path());
         around = around.with("CARGO_NET_OFFLINE", "false");
         let said = crates_index(&around).expect("cargo says it");
         assert!(said.starts_with("https://") && said.ends_with('/'), "{said}");

@@ -19,23 +19,23 @@ use tidewheel_publish::run::{
     PublishOptions, PublishRun, Publisher, Report, Verdict, WorkspaceLock,
 };
 use tidewheel_publish::settings::Surroundings;
+use tidewheel_testing::{TempDir, temp_folder};
 
 /// A package of npm alone, its registry, and what a program that publishes it has.
 struct Program {
-    folder: PathBuf,
+    folder: TempDir,
     registry: Registry,
 }
 
 impl Program {
     fn new() -> Self {
-        let folder = std::env::temp_dir().join(format!("tidewheel-library-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(folder.join("ws/a")).unwrap();
-        let folder = folder.canonicalize().unwrap();
+        let folder = temp_folder("library");
+        fs::create_dir_all(folder.path().join("ws/a")).unwrap();
         let registry = Registry::start(Protocol::Npm);
         let (url, port, token) = (registry.index_url(), registry.port(), registry.token());
         let settings = format!("registry={url}\n//127.0.0.1:{port}/:_authToken={token}\n");
-        let write = |name: &str, text: &str| fs::write(folder.join("ws").join(name), text).unwrap();
+        let write =
+            |name: &str, text: &str| fs::write(folder.path().join("ws").join(name), text).unwrap();
         write(".npmrc", &settings);
         write("package.json", r#"{ "private": true, "workspaces": ["*"] }"#);
         write("a/package.json", r#"{ "name": "a", "version": "1.0.0" }"#);
@@ -43,32 +43,26 @@ impl Program {
     }
 
     fn root(&self) -> PathBuf {
-        self.folder.join("ws")
+        self.folder.path().join("ws")
     }
 
     fn publisher(&self) -> Arc<Publisher> {
-        let home = self.folder.display().to_string();
+        let home = self.folder.path().display().to_string();
         let path = std::env::var("PATH").unwrap();
         let variables = [("HOME".to_owned(), home), ("PATH".to_owned(), path)];
         Publisher::new(Surroundings::of(&self.root(), variables)).unwrap()
     }
 
     fn data(&self) -> DataFolder {
-        DataFolder::open(self.folder.join("data"), Options::default()).unwrap()
+        DataFolder::open(self.folder.path().join("data"), Options::default()).unwrap()
     }
 
     fn ours(&self) -> PathBuf {
-        folder_of(&self.folder.join("data"), &self.root())
+        folder_of(&self.folder.path().join("data"), &self.root())
     }
 
     fn lock(&self) -> WorkspaceLock {
         WorkspaceLock::take(&self.root(), &self.ours(), "a program").unwrap()
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 

@@ -1,11 +1,15 @@
 //! Tests of `tidewheel-publish`, in one program: each is linked once.
 
+mod following;
 mod library;
 mod peers;
+mod refusals;
 mod registry;
 mod registry_clients;
 mod registry_faults;
 mod registry_peers;
 mod rehearsal;
 mod samples;
+mod scene;
 mod tools;
+mod uploads;

@@ -7,7 +7,8 @@ use crate::registry::{Asked, Protocol, Registry, What};
 use crate::samples::{
     cargo_with, crate_user, crates, distributions, npm_package, npm_settings, pip, python, twine,
 };
-use crate::tools::{Scratch, cargo, fail, skipped, succeed, tool};
+use crate::tools::{Scratch, cargo, fail, succeed, tool};
+use tidewheel_testing::skipped;
 
 #[test]
 fn cargo_publishes_to_it_builds_from_it_and_yanks() {
@@ -153,13 +154,14 @@ fn pip_installs_from_it_by_both_forms_of_its_index() {
 }
 
 #[test]
-#[ignore = "needs twine, of PyPI: ./test"]
 fn twine_uploads_to_it() {
+    let Some(program) = tool("TIDEWHEEL_TWINE", "twine") else {
+        return skipped("registry_clients::twine_uploads_to_it", "no twine");
+    };
     let (scratch, registry) = (Scratch::new("with-twine"), Registry::start(Protocol::Python));
     let files = distributions(&scratch).expect("twine came with Python");
     let upload = |password| {
-        let twine = twine(&scratch, &registry.upload_url(), ("__token__", password), &files);
-        twine.expect("it was installed")
+        twine(&scratch, &program, &registry.upload_url(), ("__token__", password), &files)
     };
     fail(&mut upload("other"));
     succeed(&mut upload(registry.token()));

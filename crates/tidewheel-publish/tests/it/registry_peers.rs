@@ -11,17 +11,19 @@ use crate::samples::{
 };
 use crate::tools::{Scratch, fail, succeed, tool};
 use tidewheel_publish::registry::{read_document, read_index};
+use tidewheel_testing::skipped;
 
 #[test]
-#[ignore = "needs verdaccio, of npm: ./test"]
 fn verdaccio_says_of_a_package_what_the_registry_for_tests_says() {
-    let npm = tool("TIDEWHEEL_NPM", "npm").expect("verdaccio came with npm");
+    let test = "registry_peers::verdaccio_says_of_a_package_what_the_registry_for_tests_says";
     let scratch = Scratch::new("verdaccio");
+    let Some(theirs) = Peer::verdaccio(&scratch) else { return skipped(test, "no verdaccio") };
+    let Some(npm) = tool("TIDEWHEEL_NPM", "npm") else { return skipped(test, "no npm") };
     npm_package(&scratch, "first", "@tw/first", "1.0.0", "");
     npm_package(&scratch, "second", "second", "1.0.0", r#""@tw/first": "^1.0.0""#);
     let run =
         |folder: &str, arguments: &[&str]| scratch.command(&npm, folder).args(arguments).output();
-    let (ours, theirs) = (Registry::start(Protocol::Npm), Peer::verdaccio(&scratch));
+    let ours = Registry::start(Protocol::Npm);
     for (port, token) in [(ours.port(), ours.token()), (theirs.port, &*theirs.token)] {
         npm_settings(&scratch, port, token);
         for folder in ["first", "second"] {
@@ -52,15 +54,16 @@ fn verdaccio_says_of_a_package_what_the_registry_for_tests_says() {
 }
 
 #[test]
-#[ignore = "needs pypiserver and twine, of PyPI: ./test"]
 fn pypiserver_says_of_a_project_what_the_registry_for_tests_says() {
+    let test = "registry_peers::pypiserver_says_of_a_project_what_the_registry_for_tests_says";
     let scratch = Scratch::new("pypiserver");
+    let Some(theirs) = Peer::pypiserver(&scratch) else { return skipped(test, "no pypiserver") };
+    let Some(program) = tool("TIDEWHEEL_TWINE", "twine") else { return skipped(test, "no twine") };
     let files = distributions(&scratch).expect("pypiserver came with Python");
-    let (ours, theirs) = (Registry::start(Protocol::Python), Peer::pypiserver(&scratch));
+    let ours = Registry::start(Protocol::Python);
     ours.be_html_only();
-    let upload = |url: &str, user, password| {
-        twine(&scratch, url, (user, password), &files).expect("it was installed with pypiserver")
-    };
+    let upload =
+        |url: &str, user, password| twine(&scratch, &program, url, (user, password), &files);
     succeed(&mut upload(&ours.upload_url(), "__token__", ours.token()));
     let there = format!("{}/", theirs.url());
     fail(&mut upload(&there, "tester", "other"));
@@ -83,7 +86,8 @@ fn pypiserver_says_of_a_project_what_the_registry_for_tests_says() {
 #[ignore = "needs kellnr, which takes long to build: ./test release"]
 fn kellnr_says_of_a_crate_what_the_registry_for_tests_says() {
     let scratch = Scratch::new("kellnr");
-    let (ours, theirs) = (Registry::start(Protocol::Cargo), Peer::kellnr(&scratch));
+    let ours = Registry::start(Protocol::Cargo);
+    let theirs = Peer::kellnr(&scratch).expect("TIDEWHEEL_KELLNR names it");
     let there = format!("sparse+{}/api/v1/crates/", theirs.url());
     let publish = ["publish", "--workspace", "--registry", "local", "--no-verify"];
     for (index, token) in [(ours.index_url(), ours.token()), (there, &*theirs.token)] {

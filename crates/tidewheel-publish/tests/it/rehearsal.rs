@@ -10,6 +10,7 @@ use crate::registry::{Protocol, Registry};
 use tidewheel_publish::Ecosystem;
 use tidewheel_publish::rehearse::LocalRegistry;
 use tidewheel_publish::settings::Surroundings;
+use tidewheel_testing::temp_folder;
 
 /// The status of the answer at an address, and the answer.
 fn get(address: &str) -> (u16, String) {
@@ -27,12 +28,11 @@ fn what_is_elsewhere_is_looked_up_for_those_who_rehearse_once_everything_is_ther
     let elsewhere = Registry::start(Protocol::Npm);
     elsewhere.put("outside", "1.0.0", "outside-1.0.0.tgz", b"something");
     elsewhere.be_private();
-    let root = std::env::temp_dir().join(format!("tidewheel-rehearsal-{}", std::process::id()));
-    std::fs::create_dir_all(&root).unwrap();
+    let root = temp_folder("rehearsal");
     let (port, token) = (elsewhere.port(), elsewhere.token());
     let settings =
         format!("registry={}\n//127.0.0.1:{port}/:_authToken={token}\n", elsewhere.index_url());
-    std::fs::write(root.join(".npmrc"), settings).unwrap();
+    std::fs::write(root.path().join(".npmrc"), settings).unwrap();
 
     let local = LocalRegistry::start().unwrap();
     let index = local.stage().address(Ecosystem::Npm, "rehearsal").index;
@@ -40,7 +40,7 @@ fn what_is_elsewhere_is_looked_up_for_those_who_rehearse_once_everything_is_ther
     // What is not there yet is new: nobody else is asked for it.
     assert_eq!(get(&outside).0, 404);
     assert_eq!(elsewhere.requests_count(), 0);
-    local.look_beyond(&Surroundings::of(&root, []));
+    local.look_beyond(&Surroundings::of(root.path(), []));
     let (status, said) = get(&outside);
     assert!(status == 200 && said.contains("outside-1.0.0.tgz"), "{said}");
     assert_eq!(get(&format!("{index}nobody")).0, 404);
@@ -48,5 +48,4 @@ fn what_is_elsewhere_is_looked_up_for_those_who_rehearse_once_everything_is_ther
     let host = &index[..index[7..].find('/').unwrap() + 7];
     assert_eq!(get(&format!("{host}/npm/outside")).0, 404);
     assert!(!said.contains(token));
-    std::fs::remove_dir_all(&root).unwrap();
 }

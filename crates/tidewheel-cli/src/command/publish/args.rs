@@ -370,3 +370,88 @@ fn rate(text: &str) -> Result<Rate, String> {
     let burst = burst.ok_or_else(|| format!("`{text}` begins with no number of packages"))?;
     Ok(Rate { burst, every: span(every)? })
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: PublishArgs,
+    }
+
+    fn parsed(flags: &[&str]) -> Result<PublishArgs, clap::Error> {
+        Line::try_parse_from([&["publish"], flags].concat()).map(|line| line.args)
+    }
+
+    #[test]
+    fn flags_become_options_of_the_run() {
+        let said = [
+            ["--task-timeout", "2s"],
+            ["--max-retries", "7"],
+            ["--max-wait", "10s"],
+            ["--visible-within", "50ms"],
+            ["--look-every", "20ms"],
+            ["--retry-base-delay", "30ms"],
+            ["--concurrency", "8"],
+            ["--pace-new", "1/10m"],
+            ["--pace-update", "2/1s"],
+            ["--code-within", "1m"],
+            ["--tag", "v{version}"],
+            ["--push-tags", "origin"],
+            ["--hook", "true"],
+            ["--signer", "sign"],
+        ];
+        let args = parsed(&said.concat()).unwrap();
+        let rate = |burst, seconds| Some(Rate { burst, every: Duration::from_secs(seconds) });
+        let text = |word: &str| Some(word.to_owned());
+        let expected = PublishOptions {
+            timeout: Duration::from_secs(2),
+            retries: 7,
+            max_wait: Some(Duration::from_secs(10)),
+            visible_within: Duration::from_millis(50),
+            look_every: Duration::from_millis(20),
+            retry_base_delay: Duration::from_millis(30),
+            concurrency: 8,
+            pace: Pace { new: rate(1, 600), update: rate(2, 1) },
+            code_within: Duration::from_secs(60),
+            tag: text("v{version}"),
+            push_tags: text("origin"),
+            hook: text("true"),
+            signer: text("sign"),
+            ..PublishOptions::default()
+        };
+        assert_eq!(args.options(), expected);
+        assert_eq!(parsed(&[]).unwrap().options(), PublishOptions::default());
+    }
+
+    #[test]
+    fn flags_say_what_is_wished() {
+        let flags = ["--only", "a", "--except", "b", "--from", "c", "--tag", "v{version}"];
+        let flags = [&flags[..], &["--offline", "--no-verify", "--no-token-check"]].concat();
+        let allowed = ["--allow-dirty", "--allow-detached", "--allow-pull-request"];
+        let wish = parsed(&[&flags[..], &allowed].concat()).unwrap().wish().unwrap();
+        assert_eq!((wish.only, wish.except, wish.from), (one("a"), one("b"), one("c")));
+        assert_eq!(wish.tag.as_deref(), Some("v{version}"));
+        assert!(wish.offline && !wish.verify && !wish.check_tokens);
+        assert!(wish.allow_dirty && wish.allow_detached && wish.allow_pull_request);
+        let provenance = |flags: &[&str]| parsed(flags).unwrap().wish().unwrap().provenance;
+        assert_eq!(provenance(&[]), Provenance::Unsaid);
+        assert_eq!(provenance(&["--signer", "sign"]), Provenance::Signed);
+        assert_eq!(provenance(&["--no-provenance"]), Provenance::Without);
+    }
+
+    fn one(name: &str) -> Vec<String> {
+        vec![name.to_owned()]
+    }
+
+    #[test]
+    fn paces_that_make_no_sense_are_refused() {
+        for wrong in ["0/1s", "1", "x/1s", "1/soon"] {
+            assert!(parsed(&["--pace-update", wrong]).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,7 +1,6 @@
 //! What tests of `tidewheel publish` share: workspaces, a registry on loopback, and the program between them.
 //!
 //! No program that is started here sees a setting of whoever runs the tests, or an address but those of loopback.
-#![allow(dead_code, reason = "each test file uses its own part of this")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,11 +14,9 @@ use std::time::Duration;
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde_json::Value as Json;
+use tidewheel_testing::{TempDir, patience, temp_folder};
 
 use crate::registry::{Protocol, Registry, Request, Upload, What};
-
-/// What takes longer hangs.
-pub const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The program: that of the tests, or another build of it that somebody wants to measure.
 pub fn tidewheel() -> String {
@@ -28,7 +25,7 @@ pub fn tidewheel() -> String {
 
 /// A workspace and its registry.
 pub struct Scene {
-    folder: PathBuf,
+    folder: TempDir,
     pub registry: Registry,
 }
 
@@ -64,11 +61,11 @@ impl Drop for Served<'_> {
 
 impl Scene {
     pub fn new(name: &str, protocol: Protocol) -> Self {
-        let folder = std::env::temp_dir().join(format!("tidewheel-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(folder.join("ws")).unwrap();
-        fs::create_dir_all(folder.join("home")).unwrap();
-        Self { folder: folder.canonicalize().unwrap(), registry: Registry::start(protocol) }
+        let folder = temp_folder(name);
+        for part in ["ws", "home"] {
+            fs::create_dir(folder.path().join(part)).unwrap();
+        }
+        Self { folder, registry: Registry::start(protocol) }
     }
 
     /// Crates, each with those that it needs, under git.
@@ -146,7 +143,7 @@ impl Scene {
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+        self.folder.path().join(name)
     }
 
     /// Writes a file of the workspace.
@@ -238,12 +235,6 @@ impl Scene {
     }
 }
 
-impl Drop for Scene {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
 /// A program under way.
 pub struct Begun<'a> {
     scene: &'a Scene,
@@ -266,7 +257,7 @@ impl<'a> Begun<'a> {
 
     /// Waits until it is so, and says whether it is: not if the program has ended before.
     pub fn until(&self, is_so: impl Fn(&[Request], &[Upload]) -> bool) -> bool {
-        self.within(PATIENCE, is_so)
+        self.within(patience(), is_so)
     }
 
     /// The same, and no longer than this.
@@ -301,6 +292,14 @@ impl<'a> Begun<'a> {
 
     pub fn wait(mut self) -> ExitStatus {
         self.child.wait().unwrap()
+    }
+}
+
+/// A test that fails leaves no program behind.
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -1,25 +1,24 @@
 //! Registries that nobody here wrote, each started on a free port of loopback in a folder of its own, and ended.
 //!
 //! `./test` installs them, and says by a variable where each is. What is tried with them is in the files beside.
-#![allow(dead_code, reason = "each test file uses its own part of this")]
 #![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+
+use tidewheel_testing::{ReservedPort, patience, wait_until};
 
 use crate::tools::{Scratch, succeed};
-
-/// Long enough for anything on a busy machine; only what is broken takes so long.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A registry that runs until it is dropped.
 pub struct Peer {
     child: Child,
     pub port: u16,
+    // Kept until the program has ended.
+    _reserved: ReservedPort,
     /// What uploads are let in by.
     pub token: String,
 }
@@ -31,15 +30,16 @@ impl Drop for Peer {
     }
 }
 
-/// The program that a variable names.
-pub fn program(variable: &str) -> PathBuf {
-    PathBuf::from(std::env::var_os(variable).unwrap_or_else(|| panic!("{variable} is not set")))
+/// The program that a variable names, which `./test` sets if the program is installed.
+fn program(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from)
 }
 
 impl Peer {
-    /// Starts a program that listens on a port that is free now, and waits until it does.
+    /// Starts a program that listens on the port that it is given, and waits until it does.
     fn start(scratch: &Scratch, name: &str, command: impl Fn(u16) -> Command) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let reserved = ReservedPort::new();
+        let port = reserved.number();
         let log = scratch.path(&format!("{name}.log"));
         let (out, errors) = (File::create(&log).unwrap(), File::options().append(true).open(&log));
         let mut child = command(port)
@@ -48,25 +48,24 @@ impl Peer {
             .stderr(errors.unwrap())
             .spawn()
             .unwrap_or_else(|error| panic!("{name} cannot be started: {error}"));
-        let began = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        wait_until(&format!("{name} listens"), || {
             let ended = child.try_wait().unwrap();
             let said = std::fs::read_to_string(&log).unwrap_or_default();
             assert!(ended.is_none(), "{name} has ended: {said}");
-            assert!(began.elapsed() < PATIENCE, "{name} does not listen: {said}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Self { child, port, token: String::new() }
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        Self { child, port, _reserved: reserved, token: String::new() }
     }
 
-    /// The npm registry verdaccio, with somebody who may publish.
-    pub fn verdaccio(scratch: &Scratch) -> Self {
+    /// The npm registry verdaccio, with somebody who may publish; `None` if it is not installed.
+    pub fn verdaccio(scratch: &Scratch) -> Option<Self> {
+        let program = program("TIDEWHEEL_VERDACCIO")?;
         let config = "storage: ./storage\nauth:\n  htpasswd:\n    file: ./htpasswd\nuplinks: {}\n\
                       packages:\n  '**':\n    access: $all\n    publish: $authenticated\n\
                       web:\n  enable: false\n";
         let config = scratch.file("verdaccio/config.yaml", config);
         let mut peer = Self::start(scratch, "verdaccio", |port| {
-            let mut command = scratch.command(program("TIDEWHEEL_VERDACCIO"), "verdaccio");
+            let mut command = scratch.command(&program, "verdaccio");
             command.arg("--config").arg(&config);
             command.args(["--listen", &format!("127.0.0.1:{port}")]);
             command
@@ -77,16 +76,16 @@ impl Peer {
         assert_eq!(status, 201, "{answer}");
         let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
         peer.token = answer["token"].as_str().unwrap().to_owned();
-        peer
+        Some(peer)
     }
 
-    /// The Python registry pypiserver; `tester` may upload, with the token as password.
-    pub fn pypiserver(scratch: &Scratch) -> Self {
+    /// The Python registry pypiserver; `tester` may upload, with the token as password. `None` if it is not installed.
+    pub fn pypiserver(scratch: &Scratch) -> Option<Self> {
+        let server = program("TIDEWHEEL_PYPISERVER")?;
         let token = "a-password-for-tests";
         std::fs::create_dir_all(scratch.path("pypiserver/packages")).unwrap();
         let make = "import sys; from passlib.apache import HtpasswdFile as F\n\
                     file = F(sys.argv[1], new=True); file.set_password('tester', sys.argv[2]); file.save()";
-        let server = program("TIDEWHEEL_PYPISERVER");
         let passwords = scratch.path("pypiserver/passwords");
         let mut python = scratch.command(server.with_file_name("python"), "pypiserver");
         succeed(python.args(["-c", make]).arg(&passwords).arg(token));
@@ -97,15 +96,16 @@ impl Peer {
             command
         });
         peer.token = token.to_owned();
-        peer
+        Some(peer)
     }
 
-    /// The cargo registry kellnr.
-    pub fn kellnr(scratch: &Scratch) -> Self {
+    /// The cargo registry kellnr; `None` if it is not installed.
+    pub fn kellnr(scratch: &Scratch) -> Option<Self> {
+        let program = program("TIDEWHEEL_KELLNR")?;
         let token = "abcdefghijklmnopqrstuvwxyz012345";
         std::fs::create_dir_all(scratch.path("kellnr")).unwrap();
         let mut peer = Self::start(scratch, "kellnr", |port| {
-            let mut command = scratch.command(program("TIDEWHEEL_KELLNR"), "kellnr");
+            let mut command = scratch.command(&program, "kellnr");
             command
                 .arg("start")
                 .env("KELLNR_REGISTRY__DATA_DIR", scratch.path("kellnr"))
@@ -120,16 +120,11 @@ impl Peer {
             command
         });
         peer.token = token.to_owned();
-        peer
+        Some(peer)
     }
 
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
-    }
-
-    /// Asks it for something; its status and what it says.
-    pub fn get(&self, path: &str, headers: &[(&str, &str)]) -> (u16, String) {
-        self.send("GET", path, headers, b"")
     }
 
     fn send(
@@ -152,7 +147,7 @@ pub fn ask(
     body: &[u8],
 ) -> (u16, String) {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(patience())).unwrap();
     let mut head = format!("{method} {path} HTTP/1.0\r\nhost: 127.0.0.1:{port}\r\n");
     for (name, value) in headers {
         head.push_str(&format!("{name}: {value}\r\n"));

@@ -2,8 +2,6 @@
 //!
 //! How a fault looks on the wire is in `serve`.
 
-use std::time::Duration;
-
 use super::protocol::{Asked, What};
 use super::random::Random;
 
@@ -29,8 +27,8 @@ pub enum Fault {
     CutAfterDoing,
     /// It is done, and the connection is cut in the middle of the answer.
     CutWhileAnswering,
-    /// It is done, and answered this much later.
-    Slow(Duration),
+    /// It is done, and answered once the test releases it.
+    Held,
     /// It is done or not, and never answered; the connection stays open until the client leaves.
     Silent { is_done: bool },
     /// It is read a thousand bytes a second, and not done.

@@ -3,7 +3,7 @@
 //! It speaks what cargo, npm and Python's tools speak, with the parts of the registry for rehearsals, keeps what they send, and
 //! notes everything it was asked. What goes wrong is said by [`Faults`], written down or drawn from a seed. It has threads of its own, so it serves tests
 //! with and without a runtime, and outlives the programs that a test kills.
-#![allow(dead_code, unused_imports, reason = "each test file uses its own part of this")]
+#![allow(dead_code, unused_imports, reason = "two test programs use parts of this")]
 #![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 mod fault;

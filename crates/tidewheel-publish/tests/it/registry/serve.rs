@@ -62,6 +62,8 @@ struct Inside {
     open_uploads: usize,
     open_uploads_max: usize,
     settings: Settings,
+    /// Whether answers that were held are sent.
+    is_released: bool,
     /// Packages that may only be read.
     read_only: BTreeSet<String>,
     given: Given,
@@ -137,11 +139,33 @@ impl Registry {
     pub fn forget(&self) {
         let mut inside = self.shared.lock();
         inside.age += 1;
+        inside.is_released = true;
+        self.shared.changed.notify_all();
         // What the dead have sent is read to its end first.
         while inside.open > 0 {
             inside = self.shared.changed.wait(inside).unwrap();
         }
         *inside = Inside { age: inside.age, settings: inside.settings, ..Inside::default() };
+    }
+
+    /// Sends the answers that are held, and holds no more of them.
+    pub fn release(&self) {
+        self.shared.lock().is_released = true;
+        self.shared.changed.notify_all();
+    }
+
+    /// Shows those who look everything that was hidden.
+    pub fn reveal(&self) {
+        let packages = &mut self.shared.lock().shelf.packages;
+        let versions = packages.values_mut().flat_map(|it| &mut it.versions);
+        for file in versions.flat_map(|it| &mut it.files) {
+            file.hiding = Hiding::default();
+        }
+    }
+
+    /// How many requests are not answered yet.
+    pub fn open_requests(&self) -> usize {
+        self.shared.lock().open
     }
 
     /// Whether all faults of the script have happened.
@@ -327,6 +351,7 @@ impl Shared {
         if fault == Some(Fault::Dripping) {
             for read in (0..Connection::body_length(&head)).step_by(1000) {
                 connection.body_up_to(&head, read)?;
+                // sleeps: the fault is a connection that is this slow
                 thread::sleep(Duration::from_secs(1));
             }
             return None;
@@ -383,6 +408,7 @@ impl Shared {
         inside.open_uploads_max = inside.open_uploads_max.max(inside.open_uploads);
         let time = inside.settings.upload_time;
         drop(inside);
+        // sleeps: measurements say how long an upload takes its registry
         thread::sleep(time);
     }
 
@@ -437,6 +463,7 @@ impl Shared {
             let start = b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n";
             connection.send(start).ok()?;
             while connection.send(b" ").is_ok() {
+                // sleeps: the fault is an answer that comes byte by byte
                 thread::sleep(Duration::from_millis(10));
             }
             return None;
@@ -446,8 +473,9 @@ impl Shared {
             let _ = connection.send(&bytes[..bytes.len() / 2]);
             return None;
         }
-        if let Some(Fault::Slow(time)) = fault {
-            thread::sleep(time);
+        if fault == Some(Fault::Held) {
+            let inside = self.lock();
+            drop(self.changed.wait_while(inside, |it| !it.is_released).unwrap());
         }
         // It is noted before the client can know.
         self.lock().requests[number].status = Some(answer.status);

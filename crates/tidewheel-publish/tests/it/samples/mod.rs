@@ -1,9 +1,9 @@
 //! Small packages of each ecosystem, and the settings that official clients publish them with.
 //!
 //! Where they are published is for tests to say.
-#![allow(dead_code, reason = "each test file uses its own part of this")]
 #![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::tools::{Scratch, cargo, succeed, tool};
@@ -110,14 +110,15 @@ pub fn distributions(scratch: &Scratch) -> Option<[String; 2]> {
 /// Twine, about to upload files to a registry.
 pub fn twine(
     scratch: &Scratch,
+    program: &Path,
     url: &str,
     (user, password): (&str, &str),
     files: &[String],
-) -> Option<Command> {
-    let mut command = scratch.command(tool("TIDEWHEEL_TWINE", "twine")?, "");
+) -> Command {
+    let mut command = scratch.command(program, "");
     command.args(["upload", "--non-interactive", "--disable-progress-bar"]);
     command.args(["--repository-url", url, "-u", user, "-p", password]).args(files);
-    Some(command)
+    command
 }
 
 /// Pip, about to install something from an index into a folder.

@@ -1,33 +1,25 @@
 //! What tests with official tools share: a folder of their own, and programs run in it.
 //!
 //! None of them sees settings of whoever runs the tests, and none has an address but those of loopback.
-#![allow(dead_code, unused_imports, reason = "each test file uses its own part of this")]
 #![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-pub use tidewheel_testing::skipped;
+use tidewheel_testing::{TempDir, temp_folder};
 
 /// A folder that is removed with the test.
-pub struct Scratch(PathBuf);
+pub struct Scratch(TempDir);
 
 impl Scratch {
     pub fn new(name: &str) -> Self {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let count = COUNT.fetch_add(1, Ordering::SeqCst);
-        let name = format!("tidewheel-{name}-{}-{count}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Self(path.canonicalize().unwrap())
+        Self(temp_folder(name))
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.0.path().join(name)
     }
 
     /// Writes a file, with the folders it is in.
@@ -71,12 +63,6 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// The cargo that runs the tests, or the usual one.
 pub fn cargo() -> PathBuf {
     std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from)
@@ -116,18 +102,4 @@ pub fn fail(command: &mut Command) -> String {
     let output = command.output().unwrap();
     assert!(!output.status.success(), "{command:?}\n{}", said(&output));
     said(&output)
-}
-
-/// All files of a folder, below it, in order.
-pub fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() { folders.push(path) } else { files.push(path) }
-        }
-    }
-    files.sort();
-    files
 }
