@@ -7,6 +7,7 @@ mod arrows;
 mod rooms;
 mod secrets;
 mod sources;
+mod waits_browser;
 mod walk;
 
 use std::collections::BTreeSet;
