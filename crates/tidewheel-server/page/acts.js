@@ -1,12 +1,15 @@
 // What can be done: buttons say it in their attributes, dialogs show first what would come of it.
 import { refresh } from './live.js';
 import { base } from './times.js';
+import { track } from './updates.js';
 
 const api = `${base}/api/v1`;
 let word;
 
 /** Asks the server to do something; throws what it says if it does not. */
-export async function ask(method, path, body) {
+export const ask = (method, path, body) => track(answerOf(method, path, body));
+
+async function answerOf(method, path, body) {
   word ??= (await (await fetch(`${api}/me`)).json()).csrf;
   const headers = { 'X-Tidewheel-CSRF': word || '' };
   if (body !== undefined) headers['Content-Type'] = 'application/json';
@@ -158,7 +161,7 @@ async function backfill(schedule) {
   toast(`${asked.firings ?? 0} firings were asked for.`);
 }
 
-const copy = (command) => navigator.clipboard?.writeText(command.textContent).then(() => toast('Copied.'), () => toast('It cannot be copied here.', { bad: true }));
+const copy = (command) => navigator.clipboard && track(navigator.clipboard.writeText(command.textContent)).then(() => toast('Copied.'), () => toast('It cannot be copied here.', { bad: true }));
 document.addEventListener('keydown', (event) => event.key === 'Enter' && event.target.matches?.('code.command') && (event.preventDefault(), copy(event.target)));
 
 document.addEventListener('click', (event) => {
@@ -180,6 +183,6 @@ document.addEventListener('click', (event) => {
     : data.skip ? () => skip(data.skip, data.step)
     : data.answer ? () => answer(data.run, data.step, data.answer === 'yes')
     : data.backfill ? () => backfill(data.backfill)
-    : data.priority && (async () => (await import('./priority.js')).raise(data.run, data.step, Number(data.priority)));
+    : data.priority && (async () => (await track(import('./priority.js'))).raise(data.run, data.step, Number(data.priority)));
   if (work) attempt(button, work);
 });

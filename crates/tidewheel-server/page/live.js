@@ -1,6 +1,7 @@
 // What happens, as it happens: one stream a page, of its run and its log if it has one, and a lamp that says whether there is one.
 import { fetchPage, replaceParts } from './parts.js';
 import { base, stopClocks } from './times.js';
+import { pause, track } from './updates.js';
 
 const main = document.getElementById('main');
 const lamp = document.getElementById('lamp');
@@ -19,20 +20,24 @@ let pending, isAsking = false, again, last = 0, due;
 export function refresh(least = 1000) {
   if (isAsking) return void (again = Math.min(again ?? least, least));
   if (pending) return;
-  pending = setTimeout(async () => {
-    [pending, isAsking] = [undefined, true];
-    try {
-      // Where it is said, a page stays about what it was about when it was opened.
-      const fresh = await fetchPage(main.dataset.src ?? location.href);
-      replaceParts(fresh);
-      aim();
-      if (missedFrom) catchUp(fresh.documentElement.dataset.at);
-      for (const listener of listeners) listener({ what: 'refreshed', fresh });
-    } catch { /* the lamp says it */ }
-    [last, isAsking] = [performance.now(), false];
-    if (again !== undefined) refresh(again);
-    again = undefined;
-  }, Math.max(30, last + least - performance.now()));
+  const wait = Math.max(30, last + least - performance.now());
+  // Only what is due at once is an update that is pending: with events that come all the time there is always one that is due later.
+  pending = (least ? new Promise((resolve) => setTimeout(resolve, wait)) : pause(wait)).then(() => track(load()));
+}
+
+async function load() {
+  [pending, isAsking] = [undefined, true];
+  try {
+    // Where it is said, a page stays about what it was about when it was opened.
+    const fresh = await fetchPage(main.dataset.src ?? location.href);
+    replaceParts(fresh);
+    aim();
+    if (missedFrom) catchUp(fresh.documentElement.dataset.at);
+    for (const listener of listeners) listener({ what: 'refreshed', fresh });
+  } catch { /* the lamp says it */ }
+  [last, isAsking] = [performance.now(), false];
+  if (again !== undefined) refresh(again);
+  again = undefined;
 }
 
 // Some of what is shown is ended by time alone, of which nobody tells: the page says when that is next.

@@ -5,8 +5,8 @@ const make = (tag, className, more) => Object.assign(document.createElement(tag)
 const count = (number) => number.toLocaleString('en');
 const bytes = (number) => number < 1e3 ? `${number} B` : number < 1e6 ? `${Math.ceil(number / 1e3)} kB` : `${(number / 1e6).toFixed(1)} MB`;
 
-/** Shows a log in an element; gives what wants to be called with each `log` event. `begin` is where its first lines are. */
-export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1', follow = false, failed = false, begin }) {
+/** Shows a log in an element; gives what wants to be called with each `log` event. `begin` is where its first lines are; `track` is called with each update that is pending. */
+export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1', follow = false, failed = false, begin, track = (update) => update }) {
   let task, generation, total = 0, size = 0, isOver = true;
   let top = 0, atEnd = false, anchor = [0, 0], frame, wrap = innerWidth < 600;
   let hits = [], found = 0, at = 0, only = false, text = '', isRegex = false, searching, errors;
@@ -86,7 +86,7 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
     if (asked.has(key)) return;
     asked.add(key);
     const query = only ? { only: hits.slice(from, from + BLOCK) } : { from: from + 1, count: BLOCK };
-    lines(query).then((page) => keep(key, page.lines)).catch(tell).finally(() => asked.delete(key));
+    track(lines(query)).then((page) => keep(key, page.lines)).catch(tell).finally(() => asked.delete(key));
   }
   const tell = (error) => { if (error.name !== 'AbortError') note.textContent = `It cannot be done: ${error.message}`; };
   const soon = () => { frame ??= requestAnimationFrame(() => { frame = undefined; draw(); }); };
@@ -184,6 +184,7 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
   new ResizeObserver(soon).observe(view);
 
   async function search() {
+    clearTimeout(box.wait);
     searching?.abort();
     searching = new AbortController();
     if (only) filter(false);
@@ -194,14 +195,14 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
     paint();
     soon();
     if (!text || text[0] === ':') return;
-    await read({ text, regex: isRegex }, searching.signal, (piece) => {
+    await track(read({ text, regex: isRegex }, searching.signal, (piece) => {
       const isFirst = !hits.length && piece.hits.length;
       hits.push(...piece.hits);
       found = piece.sum?.count ?? hits.length;
       if (isFirst) jump(0);
       say(!piece.sum && piece.bytes / piece.size);
       paint(piece.sum?.buckets);
-    }).catch((error) => {
+    })).catch((error) => {
       if (error.name === 'AbortError') return;
       sum.textContent = error.message;
       box.ariaInvalid = 'true';
@@ -309,7 +310,7 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
     '/': () => box.focus(), ':': () => { box.value = ':'; box.focus(); }, n: () => jump(1), N: () => jump(-1), e: () => error(1), E: () => error(-1),
     g: () => { press(false); go(0); }, G: () => { press(!isOver); go(Infinity); }, F: () => { press(!follow); if (follow) go(Infinity); },
     w: () => { wrap = !wrap; press(); draw(); }, r: () => { isRegex = !isRegex; press(); search(); },
-    '&': () => { if (hits.length) filter(!only); }, y: () => copy().catch(tell),
+    '&': () => { if (hits.length) filter(!only); }, y: () => track(copy()).catch(tell),
   };
   keys.Home = keys.g;
   keys.End = keys.G;

@@ -1,6 +1,7 @@
 // One box that reaches everything: pages, flows, schedules, runs, steps, questions, actions.
 import { ask, element, short } from './acts.js';
 import { base } from './times.js';
+import { pause } from './updates.js';
 
 const ID = /^[0-9a-f-]{4,36}$/;
 let known, knownAt = 0;
@@ -59,7 +60,7 @@ function open() {
   const input = element('input', { type: 'text', role: 'combobox', 'aria-expanded': 'true', 'aria-controls': 'found', 'aria-label': 'Search for anything', placeholder: 'Flows, runs, steps, actions (> for actions only)', autocomplete: 'off', spellcheck: 'false' });
   const list = element('ul', { id: 'found', role: 'listbox', 'aria-label': 'Found' });
   const it = element('dialog', { class: 'palette', 'aria-label': 'Search' }, input, list);
-  let entries = ofThisPage(), more = [], shown = [], here = 0, asking;
+  let entries = ofThisPage(), more = [], shown = [], here = 0;
   const choose = (place) => {
     here = Math.min(Math.max(place, 0), shown.length - 1);
     [...list.children].forEach((line, index) => line.setAttribute('aria-selected', index === here));
@@ -76,12 +77,11 @@ function open() {
   input.addEventListener('input', () => {
     more = [];
     draw();
-    clearTimeout(asking);
     const said = input.value, text = said.trim().toLowerCase();
-    if (text.length > 1 && text[0] !== '>') asking = setTimeout(async () => {
-      const found = await further(text);
-      if (said === input.value) ((more = found), draw(here));
-    }, 120);
+    if (text.length > 1 && text[0] !== '>') pause(120).then(async () => {
+      const found = said === input.value && (await further(text));
+      if (found && said === input.value) ((more = found), draw(here));
+    });
   });
   input.addEventListener('keydown', (event) => {
     if (event.key === 'ArrowDown') choose(here + 1);

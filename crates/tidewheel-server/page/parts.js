@@ -1,13 +1,18 @@
 // Parts of a page made anew by the server, and put in place of the old without losing focus, scroll or selection.
 import { localise } from './times.js';
+import { nextFrame, track } from './updates.js';
 
 // The one place where text becomes markup: pages of our own server, made by its templates.
 const policy = globalThis.trustedTypes?.createPolicy('fragment', { createHTML: (text) => text });
 
-export async function fetchPage(address) {
+const fetchText = async (address) => {
   const answer = await fetch(address, { headers: { Accept: 'text/html' }, cache: 'no-store' });
   if (!answer.ok) throw new Error(`${answer.status}`);
-  const text = await answer.text();
+  return answer.text();
+};
+
+export async function fetchPage(address) {
+  const text = await track(fetchText(address));
   return new DOMParser().parseFromString(policy ? policy.createHTML(text) : text, 'text/html');
 }
 
@@ -116,7 +121,7 @@ function unload(chunk) {
 
 // Chunks that come at the same time are put in place one a frame, so that no frame takes long.
 let turn = Promise.resolve();
-const frame = () => (turn = turn.then(() => new Promise(requestAnimationFrame)));
+const frame = () => track(turn = turn.then(nextFrame));
 
 function load(chunk) {
   if ('loaded' in chunk.dataset) return;
@@ -144,11 +149,14 @@ async function fetchChunk(chunk) {
 const high = matchMedia('(pointer: coarse)').matches ? 44 : 0;
 
 export function loadChunks(within) {
-  for (const chunk of within.querySelectorAll('.chunk[data-src]')) {
+  const chunks = within.querySelectorAll('.chunk[data-src]');
+  for (const chunk of chunks) {
     if (!('loaded' in chunk.dataset)) {
       chunk.style.height = `${chunk.dataset.rows * Math.max(high, chunk.dataset.height)}px`;
       chunk.replaceChildren();
     }
     near.observe(chunk);
   }
+  // Those that are near are known a frame later.
+  if (chunks.length) track(nextFrame().then(nextFrame));
 }

@@ -5,6 +5,7 @@ import { fill, partOf } from './parts.js';
 import { inField } from './keys.js';
 import { zoomable } from './picture.js';
 import { base } from './times.js';
+import { nextFrame } from './updates.js';
 
 const WORDS = { P: 'pending', R: 'running', S: 'succeeded', F: 'failed', K: 'skipped', C: 'cancelled', U: 'unknown' };
 const LETTERS = Object.fromEntries(Object.entries(WORDS).map(([letter, word]) => [word, letter]));
@@ -75,7 +76,7 @@ export function run(main) {
     asking ??= setTimeout(async () => {
       try {
         letters = [...(await ask('GET', `/runs/${id}/steps?limit=0`)).letters];
-        requestAnimationFrame(drawLetters);
+        nextFrame().then(drawLetters);
       } catch { /* the lamp says it */ }
       asking = undefined;
     }, 1000);
@@ -102,7 +103,7 @@ export function run(main) {
     const word = { 'step-started': 'running', 'step-ended': happened.state, 'step-retries': 'pending' }[happened.what];
     if (word && happened.step) {
       dirty.set(happened.step, word);
-      frame ??= requestAnimationFrame(paint);
+      frame ??= nextFrame().then(paint);
     }
     if (!isLarge) return refresh(happened.what.startsWith('run-') ? 200 : 700);
     askLetters();

@@ -1,7 +1,7 @@
 // Texts that would do something if a page took them for markup, an address or code, in every place where text of somebody else's is
 // shown: names, descriptions, tags, params, elements, outputs, errors, questions, schedules, files, and both streams of logs.
 import assert from 'node:assert/strict';
-import { World } from './world.mjs';
+import { click, evaluate, expectText, fill, press, type } from './actions.mjs';
 
 /** Each calls `alert`, asks somebody else, or changes the page, where it is not mere text. */
 const CORPUS = [
@@ -54,7 +54,7 @@ const named = (text, place) => yaml(`n${place} ${text.replaceAll(/[/[\]{}*\\`'"\
 const step = (text, place) => `
   - { name: ${named(text, place)}, description: ${yaml(text)}, run: ${yaml(`${said(text)}; ${said(text)} >&2; exit ${place % 2}`)}, outputs: { said: ${yaml('{{ stdout }}')} }, on_error: continue }`;
 
-const FLOWS = {
+export const FLOWS = {
   'corpus.yaml': `
 name: corpus
 description: ${yaml(CORPUS.join(' '))}
@@ -68,7 +68,7 @@ flow:${CORPUS.map(step).join('')}
 };
 
 /** What of a page was made of text: elements that no template of ours has, what listens, and what leads elsewhere. */
-const made = (page) => page.evaluate(() => {
+const made = (page) => evaluate(page, () => {
   const wrong = [], said = (it) => it.outerHTML.slice(0, 120);
   for (const it of document.querySelectorAll('img, iframe, object, embed, base, math, template, style, script:not([type=module]), body link, body meta, a[ping]')) wrong.push(`element ${said(it)}`);
   for (const it of document.querySelectorAll('*')) {
@@ -82,68 +82,56 @@ const made = (page) => page.evaluate(() => {
   return wrong;
 });
 
-async function everywhere(world, page) {
-  await page.addInitScript(() => addEventListener('securitypolicyviolation', (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`)));
-  const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'corpus' });
-  await world.asking(page, run);
-  // All but the question have ended.
-  await world.holds(page, async (run) => /^[^R]*[PR][^RP]*$/.test((await (await fetch(`/api/v1/runs/${run}/steps?limit=0`)).json()).letters), run);
-  const { steps } = await world.api(page, 'GET', `/runs/${run}/steps?limit=500`);
-  assert.ok(steps.length >= 2 * CORPUS.length);
-  const named = steps.filter((it) => /^n\d/.test(it.step)), { schedules } = await world.api(page, 'GET', '/schedules');
-  const own = schedules.filter((it) => it.flow === 'corpus');
-  assert.deepEqual([named.length, own.length], [CORPUS.length, CORPUS.length]);
-  const at = encodeURIComponent, of = `/runs/${run}`;
-  const paths = ['/', '/flows', '/flows/corpus', '/flows/corpus?tab=history', '/flows/corpus?tab=schedule', '/flows/corpus?tab=file', '/flows/corpus/run', '/runs', '/queues', '/schedules', '/approvals', '/system?tab=audit',
-    of, `${of}?view=time`, `${of}?view=slots`, `${of}?view=list`, `${of}/log`, `${of}/steps/ask`];
-  for (const [place, { step }] of named.entries()) {
-    paths.push(`${of}/steps/${at(step)}`, `${of}/steps/${at(step)}/log`);
-    if (place % 6 === 0) paths.push(`${of}?step=${at(step)}`, `/schedules/${at(own[place].name)}`, `/runs?tag=${at(CORPUS[place])}`, `${of}?view=list&q=${at(CORPUS[place])}`, `/runs?flow=${at(CORPUS[place])}`);
-  }
-  const wrong = [];
-  for (const path of paths) {
-    await world.goto(page, path);
-    if (path.endsWith('/log') && path.includes('/steps/')) await page.waitForSelector('.log-row .log-text');
-    wrong.push(...(await made(page)).map((it) => `${path}: ${it}`));
-  }
-  assert.deepEqual(wrong, []);
-  // It is not left out either: the log has it as it was said.
-  await world.goto(page, `${of}/steps/${at(named[1].step)}/log`);
-  await page.waitForSelector('.log-row .log-text');
-  assert.equal(await page.locator('.log-row .log-text').first().textContent(), CORPUS[1]);
-  // What scripts draw: the box, dialogs, messages.
-  await page.keyboard.press('Control+k');
-  await page.keyboard.type('<');
-  await page.waitForSelector('#found li');
-  assert.deepEqual(await made(page), []);
-  await page.keyboard.press('Escape');
-  await world.goto(page, '/approvals');
-  await page.click(`#p-asking [data-answer=no][data-run="${run}"]`);
-  await page.fill('dialog input[name=note]', CORPUS.join(' '));
-  assert.deepEqual(await made(page), []);
-  await page.click('dialog .primary');
-  await world.until(page, run, ['failed', 'cancelled', 'succeeded']);
-  await world.goto(page, of);
-  await page.click('#p-head >> text=Retry…');
-  await page.waitForSelector('dialog li');
-  assert.deepEqual(await made(page), []);
-  await page.keyboard.press('Escape');
-  await world.goto(page, '/flows/corpus/run');
-  await page.click('text=What would it do?');
-  await page.waitForSelector('#planned li');
-  assert.deepEqual(await made(page), []);
-}
-
 export const tests = {
-  async 'whatever somebody else writes is text, wherever it is shown'() {
-    // A server of its own: others look at what all flows are called.
-    const world = await World.begin(FLOWS);
-    try {
-      const page = await world.window();
-      await everywhere(world, page);
-      assert.deepEqual(page.wrong, []);
-    } finally {
-      await world.end();
+  async 'whatever somebody else writes is text, wherever it is shown'(world, page) {
+    await page.addInitScript(() => addEventListener('securitypolicyviolation', (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`)));
+    const run = await world.submit('corpus');
+    await world.asking(run);
+    // All but the question have ended.
+    await world.holds(`/runs/${run}/steps?limit=0`, ({ letters }) => /^[^R]*[PR][^RP]*$/.test(letters));
+    const { steps } = await world.api('GET', `/runs/${run}/steps?limit=500`);
+    assert.ok(steps.length >= 2 * CORPUS.length);
+    const named = steps.filter((it) => /^n\d/.test(it.step)), { schedules } = await world.api('GET', '/schedules');
+    const own = schedules.filter((it) => it.flow === 'corpus');
+    assert.deepEqual([named.length, own.length], [CORPUS.length, CORPUS.length]);
+    const at = encodeURIComponent, of = `/runs/${run}`;
+    const paths = ['/', '/flows', '/flows/corpus', '/flows/corpus?tab=history', '/flows/corpus?tab=schedule', '/flows/corpus?tab=file', '/flows/corpus/run', '/runs', '/queues', '/schedules', '/approvals', '/system?tab=audit',
+      of, `${of}?view=time`, `${of}?view=slots`, `${of}?view=list`, `${of}/log`, `${of}/steps/ask`];
+    for (const [place, { step }] of named.entries()) {
+      paths.push(`${of}/steps/${at(step)}`, `${of}/steps/${at(step)}/log`);
+      if (place % 6 === 0) paths.push(`${of}?step=${at(step)}`, `/schedules/${at(own[place].name)}`, `/runs?tag=${at(CORPUS[place])}`, `${of}?view=list&q=${at(CORPUS[place])}`, `/runs?flow=${at(CORPUS[place])}`);
     }
+    const wrong = [];
+    for (const path of paths) {
+      await world.goto(page, path);
+      if (path.endsWith('/log') && path.includes('/steps/')) await page.waitForSelector('.log-row .log-text');
+      wrong.push(...(await made(page)).map((it) => `${path}: ${it}`));
+    }
+    assert.deepEqual(wrong, []);
+    // It is not left out either: the log has it as it was said.
+    await world.goto(page, `${of}/steps/${at(named[1].step)}/log`);
+    await page.waitForSelector('.log-row .log-text');
+    await expectText(page, '.log-row .log-text', CORPUS[1]);
+    // What scripts draw: the box, dialogs, messages.
+    await press(page, 'Control+k');
+    await type(page, '<');
+    await page.waitForSelector('#found li');
+    assert.deepEqual(await made(page), []);
+    await press(page, 'Escape');
+    await world.goto(page, '/approvals');
+    await click(page, `#p-asking [data-answer=no][data-run="${run}"]`);
+    await fill(page, 'dialog input[name=note]', CORPUS.join(' '));
+    assert.deepEqual(await made(page), []);
+    await click(page, 'dialog .primary');
+    await world.until(run, ['failed', 'cancelled', 'succeeded']);
+    await world.goto(page, of);
+    await click(page, '#p-head >> text=Retry…');
+    await page.waitForSelector('dialog li');
+    assert.deepEqual(await made(page), []);
+    await press(page, 'Escape');
+    await world.goto(page, '/flows/corpus/run');
+    await click(page, 'text=What would it do?');
+    await page.waitForSelector('#planned li');
+    assert.deepEqual(await made(page), []);
   },
 };

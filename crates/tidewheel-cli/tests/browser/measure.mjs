@@ -6,7 +6,9 @@
 // `RUNS` (1000000), `STEPS` (10000) and `LOG_MB` (1000) make it smaller. It needs python3, which multiplies a stored run.
 import { execFileSync } from 'node:child_process';
 import { constants, copyFileSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { World } from './world.mjs';
+// What is recorded for failures would be measured too.
+process.env.TIDEWHEEL_TRACES = 'off';
+const { World } = await import('./world.mjs');
 
 const RUNS = Number(process.env.RUNS ?? 1e6), STEPS = Number(process.env.STEPS ?? 1e4), LOG_MB = Number(process.env.LOG_MB ?? 1000);
 const many = JSON.stringify(Array.from({ length: STEPS }, (_, it) => it));
@@ -50,8 +52,7 @@ async function paints(world, page, what, path, most) {
 }
 
 async function weight(world, page) {
-  const context = await world.browser.newContext({ storageState: world.state });
-  const cold = await context.newPage();
+  const cold = await world.window({ isBlank: true });
   await cold.goto(`${world.base}/`, { waitUntil: 'networkidle' }).catch(() => {});
   const weigh = () => cold.evaluate(() => {
     const all = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')].filter((it) => !it.name.includes('/api/'));
@@ -60,11 +61,11 @@ async function weight(world, page) {
   const [sent, whole] = await weigh();
   told('weight of the first page, as sent', sent, 40, 'kB');
   told('weight of the first page, unpacked', whole, 150, 'kB');
-  await context.close();
+  await world.close(cold);
 }
 
 async function manySteps(world, page) {
-  const run = await world.run(page, 'large', {}, ['succeeded']);
+  const run = await world.run('large', {}, ['succeeded']);
   for (const view of ['graph', 'list', 'time', 'slots']) await paints(world, page, `${STEPS} steps, ${view}`, `/runs/${run}?view=${view}`, 1000);
   await world.goto(page, `/runs/${run}?view=list`);
   await page.waitForSelector('#lamp[data-state=live]');
@@ -110,8 +111,8 @@ async function changes(world, page, run, view) {
 }
 
 async function event(world, page) {
-  const { run_id: run } = await world.api(page, 'POST', '/runs', { flow: 'live' });
-  await world.holds(page, async (run) => (await (await fetch(`/api/v1/runs/${run}/steps?limit=0`)).json()).letters.length > 1000, run);
+  const run = await world.submit('live');
+  await world.holds(`/runs/${run}/steps?limit=0`, ({ letters }) => letters.length > 1000);
   await world.goto(page, `/runs/${run}`);
   await page.waitForSelector('.picture [data-step=ask]');
   await page.waitForSelector('#lamp[data-state=live]');
@@ -127,13 +128,13 @@ async function event(world, page) {
       if (document.querySelector('.picture .state-succeeded[data-step=ask]')) requestAnimationFrame(() => (seen ??= Date.now(), done()));
     }).observe(document.querySelector('.picture'), { subtree: true, attributes: true, childList: true });
   }), run);
-  await world.api(page, 'POST', `/runs/${run}/steps/ask/answer`, { approved: true, by: '' });
+  await world.api('POST', `/runs/${run}/steps/ask/answer`, { approved: true, by: '' });
   told(`an event of ${STEPS} steps is on the screen`, await late, 200, 'ms');
-  await world.api(page, 'POST', `/runs/${run}/cancel`, {});
+  await world.api('POST', `/runs/${run}/cancel`, {});
 }
 
 async function log(world, page) {
-  const run = await world.run(page, 'nightly');
+  const run = await world.run('nightly');
   const text = (number) => `line ${number} of a long log with some words in it, and then some more of them`;
   const { path, size } = world.log(run, text, { bytes: LOG_MB * 1e6 }, 'this is the last line\n');
   const before = memory(world);
@@ -188,21 +189,19 @@ const world = await World.begin(FLOWS);
 try {
   const load = () => readFileSync('/proc/loadavg', 'utf8').split(' ').slice(0, 2).join(' and ');
   console.error(`load of the machine in the last one and five minutes: ${load()}`);
-  let page = await world.window();
-  await world.run(page, 'nightly');
+  await world.run('nightly');
   await world.kill();
   await world.multiply(RUNS);
   await world.serve();
-  world.state = undefined;
-  page = await world.window();
+  const page = await world.window();
   await weight(world, page);
-  const run = await world.run(page, 'nightly');
+  const run = await world.run('nightly');
   const pages = { overview: '/', flows: '/flows', 'a flow': '/flows/nightly', 'its history': '/flows/nightly?tab=history', 'its schedules': '/flows/nightly?tab=schedule', 'its file': '/flows/nightly?tab=file', 'its form': '/flows/nightly/run', runs: '/runs', 'runs that failed': '/runs?state=failed', 'runs of a flow': '/runs?flow=nightly', 'a run': `/runs/${run}`, 'its times': `/runs/${run}?view=time`, 'its slots': `/runs/${run}?view=slots`, 'its list': `/runs/${run}?view=list`, 'a step': `/runs/${run}/steps/test`, 'a log': `/runs/${run}/steps/test/log`, 'all its logs': `/runs/${run}/log`, queues: '/queues', schedules: '/schedules', 'a schedule': '/schedules/nightly%2Fnightly', approvals: '/approvals', system: '/system', store: '/system?tab=store', tokens: '/system?tab=tokens', audit: '/system?tab=audit', keys: '/keys' };
   for (const [what, path] of Object.entries(pages)) await paints(world, page, `${what}, ${RUNS} runs stored`, path, 300);
   await manySteps(world, page);
   await event(world, page);
   // A tab of its own: what others showed is not its memory.
-  await page.context().close();
+  await world.close(page);
   await log(world, await world.window());
 } finally {
   await world.end();

@@ -1,8 +1,10 @@
-// Pictures of every page for the documentation, of a server that has something to do.
+// Pictures of every page for the documentation, of a server that has something to do: `TIDEWHEEL_PICTURES=FOLDER node pictures.mjs`.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { click, expect, press, type } from './actions.mjs';
+import { World } from './world.mjs';
 
-export const FLOWS = {
+const FLOWS = {
   'nightly.yaml': `
 name: nightly
 description: Builds what was merged today, checks it, and publishes it.
@@ -55,14 +57,14 @@ const DAY = 86400000;
 
 /** What has happened before anybody looks; says which run failed. */
 async function prepare(world, page) {
-  for (const level of [5, 5, 3, 5, 5, 5, 5, 3, 5, 5, 5, 5]) await world.run(page, 'nightly', { level });
-  await world.run(page, 'report');
+  for (const level of [5, 5, 3, 5, 5, 5, 5, 3, 5, 5, 5, 5]) await world.run('nightly', { level });
+  await world.run('report');
   const backfill = async (name, from, until) => {
     const at = (days) => new Date(Math.floor(Date.now() / DAY) * DAY + days * DAY).toISOString();
-    const ended = async () => (await world.api(page, 'GET', `/schedules/${encodeURIComponent(name)}/ledger?limit=100`)).firings.filter((it) => /succeeded|failed/.test(it.state)).length;
+    const ended = async () => (await world.api('GET', `/schedules/${encodeURIComponent(name)}/ledger?limit=100`)).firings.filter((it) => /succeeded|failed/.test(it.state)).length;
     const before = await ended();
     const { firings } = JSON.parse(await world.command(`tidewheel schedule backfill ${name} --from ${at(from)} --until ${at(until)} --at-once --format json`));
-    while ((await ended()) < before + firings) await new Promise((resolve) => setTimeout(resolve, 50));
+    await expect(ended, (count) => count >= before + firings);
   };
   await backfill('report/weekly', -9, 0);
   await backfill('backup/daily', -8, -4);
@@ -71,35 +73,35 @@ async function prepare(world, page) {
   rmSync(join(world.folder, 'full'));
   await backfill('backup/daily', -3, 0);
   await backfill('nightly/nightly', -2, 0);
-  const { run_id: asking } = await world.api(page, 'POST', '/runs', { flow: 'release' });
-  await world.asking(page, asking);
-  const failed = await world.run(page, 'nightly', { level: 3 });
-  await world.api(page, 'POST', '/runs', { flow: 'import' });
+  const asking = await world.submit('release');
+  await world.asking(asking);
+  const failed = await world.run('nightly', { level: 3 });
+  await world.submit('import');
   await world.goto(page, '/queues');
   await page.waitForFunction(() => document.querySelectorAll('#p-waiting tbody tr').length >= 3);
   return failed;
 }
 
 /** Where the server of the pictures has its files: paths are in them. */
-export const HOME = '/srv/tidewheel';
+const HOME = '/srv/tidewheel';
 
 /** Has a file of a flow say something that cannot be run. */
-async function breakFile(world, page) {
+async function breakFile(world) {
   const path = join(world.folder, 'flows/report.yaml');
   writeFileSync(path, FLOWS['report.yaml'].replace('MON', 'MOON').replace('run:', 'runs:'));
-  await world.holds(page, async () => (await (await fetch('/api/v1/flows')).json()).broken.length > 0);
+  await world.holds('/flows', ({ broken }) => broken.length > 0);
 }
 
 /** What is done on a page before its picture is taken. */
 const acts = {
   log: (window) => window.waitForSelector('.log-row.here'),
-  dialog: async (window) => { await window.click('#p-head >> text=Retry…'); await window.waitForSelector('dialog .command'); },
-  palette: async (window) => { await window.keyboard.press('Control+k'); await window.keyboard.type('night'); await window.waitForSelector('#found li >> nth=3'); },
+  dialog: async (window) => { await click(window, '#p-head >> text=Retry…'); await window.waitForSelector('dialog .command'); },
+  palette: async (window) => { await press(window, 'Control+k'); await type(window, 'night'); await window.waitForSelector('#found li >> nth=3'); },
   problems: (window) => window.locator('.source-line.wrong').first().scrollIntoViewIfNeeded(),
 };
 
 /** Takes them all. */
-export async function take(world, page, folder) {
+async function take(world, page, folder) {
   mkdirSync(folder, { recursive: true });
   const run = `/runs/${await prepare(world, page)}`;
   const shots = {
@@ -111,7 +113,7 @@ export async function take(world, page, folder) {
   await world.command('tidewheel token create dashboards --role viewer');
   await shoot(world, shots, folder);
   // All other pages would tell of it.
-  await breakFile(world, page);
+  await breakFile(world);
   await shoot(world, { problems: '/flows/report?tab=file' }, folder);
 }
 
@@ -127,6 +129,14 @@ async function shoot(world, shots, folder) {
       await acts[name]?.(window);
       await window.screenshot({ path: `${folder}/page-${name}-${colorScheme}-${width}.png` });
     }
-    await window.context().close();
+    await world.close(window);
   }
 }
+
+const world = await World.begin(FLOWS, HOME);
+try {
+  await take(world, await world.window(), process.env.TIDEWHEEL_PICTURES);
+} finally {
+  await world.end();
+}
+process.exit(0);

@@ -1,22 +1,18 @@
-// A server of its own on a free port, a real browser beside it, and what tests of the page need of both.
-import { execFile, spawn } from 'node:child_process';
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+// A server, a real browser beside it, and what tests of the page need of both.
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
+import http from 'node:http';
 import { createRequire } from 'node:module';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { delimiter, dirname, join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
+import { PATIENCE, eventually, settled } from './actions.mjs';
+import { Server } from './server.mjs';
 
-const require = createRequire(join(process.env.TIDEWHEEL_BROWSER_TOOLS, 'node_modules/'));
+const require = createRequire(join(resolve(process.env.TIDEWHEEL_BROWSER_TOOLS), 'node_modules/'));
 const { chromium } = require('playwright-core');
 const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
-
-const freePort = () => new Promise((resolve) => {
-  const server = createServer().listen(0, '127.0.0.1', () => {
-    const { port } = server.address();
-    server.close(() => resolve(port));
-  });
-});
 
 /** A module or a style sheet as it is in a folder now, for whoever changes them and does not want to build. */
 const freshAsset = (route) => {
@@ -26,7 +22,7 @@ const freshAsset = (route) => {
 
 const LATE = `
 import json, sqlite3, sys, time
-db = sqlite3.connect(sys.argv[1])
+db = sqlite3.connect(sys.argv[1], timeout=60)
 for key, spec, state in db.execute('select id, spec, state from schedules').fetchall():
     if json.loads(spec)['is'].get('name') == sys.argv[2]:
         state = json.loads(state)
@@ -38,7 +34,7 @@ db.commit()
 // Rows as a server writes them, of a run that is there; the newest have all that belongs to them.
 const MULTIPLY = `
 import os, sqlite3, sys
-db, count = sqlite3.connect(sys.argv[1]), int(sys.argv[2])
+db, count = sqlite3.connect(sys.argv[1], timeout=60), int(sys.argv[2])
 db.execute('pragma synchronous = off')
 columns = [it[1] for it in db.execute('pragma table_info(runs)')]
 run = db.execute("select * from runs where name = 'nightly' order by seq desc limit 1").fetchone()
@@ -61,24 +57,26 @@ db.execute('update counter set next = ?', (first + count,))
 db.commit()
 `;
 
-function made(folder) {
-  try {
-    return folder && (mkdirSync(folder), folder);
-  } catch {
-    return undefined;
-  }
+/** Sends a request over a connection of its own, so none fails because an old connection was closed; returns the text of the answer. */
+async function request(address, options, body) {
+  const sent = http.request(address, { ...options, agent: false });
+  sent.end(body);
+  const [answer] = await once(sent, 'response');
+  return text(answer);
 }
 
+const ENDED = ['succeeded', 'failed', 'skipped', 'cancelled', 'unknown'];
+
 export class World {
-  /** `home` is where its files are, if there is nothing yet and it can be made. */
+  /** Windows that are open, of this world and of those beside it. */
+  windows = [];
+  /** Worlds that a test has begun beside this one. */
+  beside = [];
+
+  /** Starts a server with these flows, and a browser. `home` is where the server has its files, if that can be created. */
   static async begin(flows, home) {
     const world = new World();
-    world.folder = made(home) ?? mkdtempSync(join(tmpdir(), 'tidewheel-page-'));
-    mkdirSync(join(world.folder, 'flows'));
-    for (const [name, text] of Object.entries(flows)) writeFileSync(join(world.folder, 'flows', name), text);
-    world.port = await freePort();
-    world.base = `http://127.0.0.1:${world.port}`;
-    await world.serve();
+    world.server = await Server.begin(flows, home);
     world.browser = await chromium.launch({
       executablePath: process.env.TIDEWHEEL_CHROMIUM,
       args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
@@ -86,61 +84,108 @@ export class World {
     return world;
   }
 
-  /** Starts the server; resolves when it has said where to log in. */
+  /** Starts another server with these flows for the same browser: for a test that ends its server, or must be alone. It ends with the test. */
+  async another(flows) {
+    const world = new World();
+    this.beside.push(world);
+    [world.browser, world.windows] = [this.browser, this.windows];
+    world.server = await Server.begin(flows);
+    return world;
+  }
+
+  get folder() {
+    return this.server.folder;
+  }
+
+  get base() {
+    return `http://${this.server.address}`;
+  }
+
+  /** Kills the server. Windows of it are closed first, or they would report the requests that fail; those in `except` stay. */
+  async kill({ except = [] } = {}) {
+    for (const page of this.windows.filter((it) => it.world === this && !except.includes(it))) await this.close(page);
+    await this.server.kill();
+    this.session = undefined;
+  }
+
+  /** Starts the server again, at the same address. */
   serve() {
-    const { folder, port } = this;
-    this.server = spawn(process.env.TIDEWHEEL, ['serve', '--flows', 'flows', '--data', 'data', '--listen', `127.0.0.1:${port}`], { cwd: folder, env: { ...process.env, HOME: folder, XDG_CONFIG_HOME: folder } });
-    return new Promise((resolve, reject) => {
-      let said = '';
-      this.server.stderr.on('data', (text) => {
-        said += text;
-        const link = said.match(/\/login\?code=[0-9a-f]+/);
-        if (link) resolve((this.link = link[0]));
-      });
-      this.server.on('exit', () => reject(new Error(`the server ended: ${said}`)));
-    });
+    return this.server.start();
   }
 
-  async kill() {
-    this.server.removeAllListeners('exit');
-    const gone = new Promise((resolve) => this.server.on('exit', resolve));
-    this.server.kill('SIGKILL');
-    await gone;
+  /** The state of a browser that is logged in, once for each life of the server. */
+  async loggedIn() {
+    this.session ??= (async () => {
+      const context = await this.browser.newContext(), page = await context.newPage();
+      page.setDefaultTimeout(PATIENCE);
+      await this.login(page, this.base + this.server.link);
+      const state = await context.storageState();
+      await context.close();
+      return state;
+    })();
+    return this.session;
   }
 
-  /** A window that is logged in; what goes wrong in it is kept. */
-  async window({ width = 1280, height = 800, colorScheme = 'light', javaScriptEnabled = true, reducedMotion = 'reduce' } = {}) {
-    const context = await this.browser.newContext({ viewport: { width, height }, colorScheme, javaScriptEnabled, reducedMotion, timezoneId: 'Europe/Berlin', locale: 'en-GB', storageState: this.state });
+  /** Opens a link that logs a browser in, looks at its page, and presses its button. */
+  async login(page, link, look = async () => {}) {
+    await page.goto(link);
+    await look();
+    await page.click('main button.primary');
+    await page.waitForURL(`${this.base}/`);
+  }
+
+  /** Opens a window that is logged in, on a page that is always there, or on none. */
+  async window({ width = 1280, height = 800, colorScheme = 'light', javaScriptEnabled = true, reducedMotion = 'reduce', isLoggedIn = true, isBlank = !isLoggedIn, ...more } = {}) {
+    const storageState = isLoggedIn ? await this.loggedIn() : undefined;
+    const context = await this.browser.newContext({ viewport: { width, height }, colorScheme, javaScriptEnabled, reducedMotion, timezoneId: 'Europe/Berlin', locale: 'en-GB', storageState, ...more });
     if (process.env.TIDEWHEEL_ASSETS) await context.route('**/assets/*/*', freshAsset);
-    const page = await context.newPage();
-    // A busy machine is slow: what does not come in this time does not come.
-    page.setDefaultTimeout(Number(process.env.PATIENCE ?? 60000));
-    page.wrong = [];
-    page.on('pageerror', (error) => page.wrong.push(`error: ${error.message}`));
-    page.on('console', (said) => said.type() === 'error' && !/net::ERR|Failed to load resource/.test(said.text()) && page.wrong.push(said.text()));
-    page.on('dialog', (dialog) => (page.wrong.push(`dialog: ${dialog.message()}`), dialog.dismiss()));
-    page.on('request', (request) => !request.url().startsWith(this.base) && page.wrong.push(`foreign: ${request.url()}`));
-    if (!this.state) {
-      await page.goto(this.base + this.link);
-      await page.click('main button.primary');
-      await page.waitForURL(`${this.base}/`);
-      this.state = await context.storageState();
-    }
-    await page.goto(`${this.base}/keys`);
+    // Only what fails is worth its pictures, and what fails is known at the end.
+    if (process.env.TIDEWHEEL_TRACES !== 'off') await context.tracing.start({ snapshots: true });
+    const page = await this.tab(context, { hasScripts: javaScriptEnabled });
+    if (!isBlank) await this.goto(page, '/keys');
     return page;
+  }
+
+  /** Opens another tab of a window. What goes wrong in it is collected in `wrong`, until it is closed. */
+  async tab(context, { hasScripts = true } = {}) {
+    const page = await context.newPage();
+    page.setDefaultTimeout(PATIENCE);
+    Object.assign(page, { world: this, wrong: [], hasScripts });
+    this.windows.push(page);
+    const report = (text) => page.isLeft || page.wrong.push(text);
+    page.on('pageerror', (error) => report(`error: ${error.message}`));
+    page.on('console', (message) => message.type() === 'error' && !/net::ERR|Failed to load resource/.test(message.text()) && report(message.text()));
+    page.on('dialog', (dialog) => (report(`dialog: ${dialog.message()}`), dialog.dismiss()));
+    page.on('request', (request) => !request.url().startsWith(this.base) && report(`foreign: ${request.url()}`));
+    return page;
+  }
+
+  /** Closes a window with its tabs, or one tab of several. A window that is left reports nothing, but what it reported before counts. */
+  async close(page) {
+    page.isLeft = true;
+    const context = page.context();
+    await (context.pages().length > 1 ? page.close() : context.close());
+  }
+
+  /** What went wrong in all windows of a test, but for what it expects. */
+  wrong(expected = []) {
+    const wrong = this.windows.flatMap((page) => page.wrong).filter((text) => !expected.some((it) => it.test(text)));
+    const failed = [this, ...this.beside].filter((world) => world.server.hasFailed);
+    return [...wrong, ...failed.map((world) => `the server ended by itself: ${world.server.output}`)];
   }
 
   async goto(page, path) {
     await page.goto(this.base + path, { waitUntil: 'load' });
+    await settled(page);
   }
 
-  /** What somebody does who pastes a command into a shell where the server runs; says what it printed. */
+  /** Runs a command in a shell of the machine where the server runs; returns what it printed. */
   async command(line) {
-    const env = { ...process.env, HOME: this.folder, XDG_CONFIG_HOME: this.folder, TIDEWHEEL_DATA: join(this.folder, 'data'), PATH: `${dirname(process.env.TIDEWHEEL)}${delimiter}${process.env.PATH}` };
+    const env = { ...process.env, HOME: this.folder, XDG_CONFIG_HOME: this.folder, TIDEWHEEL_DATA: join(this.folder, 'data'), PATH: `${dirname(resolve(process.env.TIDEWHEEL))}${delimiter}${process.env.PATH}` };
     return (await promisify(execFile)('sh', ['-c', line], { cwd: this.folder, env })).stdout;
   }
 
-  /** Has it stored that a schedule should have fired an hour ago: a server that is well is never late. */
+  /** Stores that a schedule should have fired an hour ago: a server that is well is never late. */
   async late(schedule) {
     await promisify(execFile)('python3', ['-c', LATE, join(this.folder, 'data/tidewheel.db'), schedule]);
   }
@@ -163,59 +208,89 @@ export class World {
     return { path, size };
   }
 
-  /** Asks the interface, as the browser's session. */
-  async api(page, method, path, body) {
-    return page.evaluate(async ([method, path, body]) => {
-      const { csrf } = await (await fetch('/api/v1/me')).json();
-      const headers = { 'X-Tidewheel-CSRF': csrf, ...(body && { 'Content-Type': 'application/json' }) };
-      const answer = await fetch(`/api/v1${path}`, { method, headers, body: body && JSON.stringify(body) });
-      return answer.json();
-    }, [method, path, body]);
+  /** Sends a request to the HTTP API with the session of the browser, from outside of the browser: it does not depend on what a page does. */
+  async api(method, path, body) {
+    const headers = { ...(await this.#headers()), Origin: this.base };
+    if (method !== 'GET') Object.assign(headers, { 'X-Tidewheel-CSRF': (await this.api('GET', '/me')).csrf }, body && { 'Content-Type': 'application/json' });
+    return JSON.parse(await request(`${this.base}/api/v1${path}`, { method, headers }, body && JSON.stringify(body)));
   }
 
-  /** Starts a run and waits until it is in one of these states. */
-  async run(page, flow, params = {}, states = ['succeeded', 'failed']) {
-    const { run_id: run, detail } = await this.api(page, 'POST', '/runs', { flow, params });
+  /** Requests a page, with the session of the browser; returns its text. */
+  async page(path) {
+    return request(this.base + path, { headers: { ...(await this.#headers()), Accept: 'text/html' } });
+  }
+
+  async #headers() {
+    const { cookies } = await this.loggedIn();
+    return { Cookie: cookies.map(({ name, value }) => `${name}=${value}`).join('; ') };
+  }
+
+  /** Creates a file in the working folder of a run, for which a step of it waits. */
+  async signal(run, name = 'go') {
+    await eventually(() => writeFileSync(join(this.folder, 'data/runs', run, 'work', name), ''), () => {});
+  }
+
+  /** Starts a run; returns its id. */
+  async submit(flow, params) {
+    const { run_id: run, detail } = await this.api('POST', '/runs', { flow, params });
     if (!run) throw new Error(`${flow} was not started: ${detail}`);
-    await this.until(page, run, states);
     return run;
   }
 
-  async until(page, run, states) {
-    await page.evaluate(([run, states]) => new Promise((resolve, reject) => {
-      let state;
-      // A busy machine is slow: what does not come in this time does not come.
-      setTimeout(() => reject(new Error(`run ${run} is ${state}, not ${states}`)), 60000);
-      const look = async () => states.includes((state = (await (await fetch(`/api/v1/runs/${run}`)).json()).state)) && (stream.close(), resolve());
-      const stream = new EventSource(`/api/v1/events?run=${run}`);
-      stream.addEventListener('open', look);
-      stream.addEventListener('happened', ({ data }) => JSON.parse(data).what.startsWith('run-') && look());
-    }), [run, states]);
+  /** Starts a run and waits until it is in one of these states; returns its id. */
+  async run(flow, params = {}, states = ['succeeded', 'failed']) {
+    const run = await this.submit(flow, params);
+    await this.until(run, states);
+    return run;
   }
 
-  /** Waits until what a function asks the server holds. Whoever waits for a function takes its promise for a yes. */
-  async holds(page, isSo, arg) {
-    for (const end = Date.now() + 60000; !(await page.evaluate(isSo, arg));) {
-      if (Date.now() > end) throw new Error(`it never holds: ${isSo}`);
-      await page.evaluate(() => new Promise(requestAnimationFrame));
-    }
+  /** Waits until a run is in one of these states. */
+  async until(run, states) {
+    await this.holds(`/runs?id=${run}`, ({ runs }) => states.includes(runs[0]?.state));
   }
 
-  /** Waits until a step of a run asks somebody. */
-  async asking(page, run) {
-    await this.holds(page, async (run) => (await (await fetch('/api/v1/approvals')).json()).approvals.some((it) => it.run_id === run), run);
+  /** Requests a path of the HTTP API until `isSo` is true for the answer. A request that fails is repeated. */
+  async holds(path, isSo) {
+    return eventually(() => this.api('GET', path), (answer) => {
+      if (!isSo(answer)) throw new Error(`${path} never became so that ${isSo}; at last ${JSON.stringify(answer).slice(0, 400)}`);
+    });
+  }
+
+  /** Waits until a step of a run needs an approval. */
+  async asking(run) {
+    await this.holds('/approvals', ({ approvals }) => approvals.some((it) => it.run_id === run));
   }
 
   /** What axe-core finds wrong with a page. */
   async axe(page, only) {
+    await settled(page);
     await page.evaluate(AXE);
     const found = await page.evaluate((only) => axe.run(document, { resultTypes: ['violations'], ...(only && { runOnly: only }) }), only);
     return found.violations.flatMap((it) => it.nodes.map((node) => `${it.id}: ${node.target} ${node.failureSummary.split('\n')[1] ?? ''}`));
   }
 
+  /** Leaves nothing of a test to the next one: no windows, no other servers, and no runs that have not ended. */
+  async clear() {
+    const open = this.windows.filter((page) => !page.isClosed());
+    for (const page of open) page.isLeft = true;
+    for (const context of new Set(open.map((page) => page.context()))) {
+      await context.unrouteAll({ behavior: 'ignoreErrors' });
+      for (const page of context.pages()) await page.unrouteAll({ behavior: 'ignoreErrors' });
+      await context.close();
+    }
+    this.windows.length = 0;
+    for (const world of this.beside.splice(0)) await world.server.end();
+    if (this.server.hasEnded) return;
+    const active = async () => (await this.api('GET', '/runs?limit=100')).runs.filter((it) => !ENDED.includes(it.state));
+    for (const { run_id: run } of await active()) await this.api('POST', `/runs/${run}/cancel`, {});
+    await eventually(active, (runs) => {
+      if (runs.length) throw new Error(`runs do not end: ${JSON.stringify(runs)}`);
+    });
+  }
+
   async end() {
+    for (const page of this.windows) page.isLeft = true;
     await this.browser?.close();
-    if (this.server && this.server.exitCode === null) await this.kill();
-    rmSync(this.folder, { recursive: true, force: true });
+    for (const world of [this, ...this.beside]) await world.server?.end();
   }
 }

@@ -27,10 +27,11 @@ const PICTURE: &str = "picture.css";
 /// A file of the page: its name, its type, and what is in it.
 type Asset = (&'static str, &'static str, &'static str);
 
-const ASSETS: [Asset; 16] = [
+const ASSETS: [Asset; 17] = [
     ("style.css", CSS, include_str!("../../page/style.css")),
     ("icon.svg", SVG, include_str!("../../page/icon.svg")),
     ("main.js", SCRIPT, include_str!("../../page/main.js")),
+    ("updates.js", SCRIPT, include_str!("../../page/updates.js")),
     ("live.js", SCRIPT, include_str!("../../page/live.js")),
     ("parts.js", SCRIPT, include_str!("../../page/parts.js")),
     ("acts.js", SCRIPT, include_str!("../../page/acts.js")),

@@ -8,6 +8,7 @@ mod rooms;
 mod secrets;
 mod sources;
 mod waits;
+mod waits_browser;
 mod walk;
 
 use std::collections::BTreeSet;
