@@ -58,7 +58,7 @@ impl FlowRunner {
             let run = run.to_string();
             let Some(earlier) = self.earlier.clone() else {
                 // Two folders are made sooner than a thread.
-                return RunFolder::make(&runs, &run, None);
+                return RunFolder::make(runs, &run, None);
             };
             let runs = runs.clone();
             let make = move || RunFolder::make(&runs, &run, Some(&earlier));
