@@ -57,7 +57,9 @@ impl Pty {
     /// Starts a program in a session of its own that has this terminal.
     pub fn start(&self, command: &Command) -> Child {
         let mut started = Command::new("setsid");
-        started.arg("--ctty").arg(command.get_program()).args(command.get_args()).env_clear();
+        // Tests that run in the background have signals ignored, which programs inherit: keys would send none.
+        started.args(["--ctty", "env", "--default-signal=HUP,INT,QUIT"]);
+        started.arg(command.get_program()).args(command.get_args()).env_clear();
         for (name, value) in command.get_envs() {
             started.env(name, value.unwrap_or_default());
         }
