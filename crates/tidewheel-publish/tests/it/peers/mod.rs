@@ -39,7 +39,7 @@ impl Peer {
     /// Starts a program that listens on the port that it is given, and waits until it does.
     fn start(scratch: &Scratch, name: &str, command: impl Fn(u16) -> Command) -> Self {
         let reserved = ReservedPort::new();
-        let port = reserved.number();
+        let port = reserved.address().port();
         let log = scratch.path(&format!("{name}.log"));
         let (out, errors) = (File::create(&log).unwrap(), File::options().append(true).open(&log));
         let mut child = command(port)
