@@ -67,7 +67,7 @@ fn is_outdated(model: &Model) -> bool {
 /// Returns what a model shows, as fields without spaces.
 fn line(model: &Model) -> String {
     let (width, height) = model.size;
-    let state = model.schedule_state().map(|state| word(&format!("{state:?}")));
+    let state = model.schedule_state().map(|state| word(format!("{state:?}")));
     let state = state.or_else(|| model.run_state().map(|state| word(state.word())));
     let fields = [
         ("size", format!("{width}x{height}")),

@@ -1,7 +1,6 @@
 //! The command against a server: at its address with `--server`, and at its socket where it has the data folder.
 //!
 //! What is done there is tried in `tidewheel-client` and `tidewheel-server`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;

@@ -2,7 +2,6 @@
 //!
 //! The tests themselves are in `tests/browser`, one test here for each file. They need node, Chromium and two packages,
 //! which `./test` installs; they are skipped where the environment does not name those.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::env;
 use std::path::Path;

@@ -2,7 +2,6 @@
 //! its number, at a server that runs.
 //!
 //! The same cases without a server are tried in the library and in the simulator.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};

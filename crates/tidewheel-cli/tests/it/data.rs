@@ -1,5 +1,4 @@
 //! The commands that look after a data folder, and the workloads that use one.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::fs;
 #[cfg(unix)]

@@ -1,7 +1,6 @@
 //! The samples of `examples/deploy`: they are read here and held against the product, and a server is started as they start it.
 //!
 //! No container is built. What a server answers is tried in `tidewheel-server`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};

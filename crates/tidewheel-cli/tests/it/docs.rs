@@ -6,7 +6,6 @@
 //! A `yaml` block with `flow:` is a flow. A comment before it may say `file: NAME` and `exits CODE`, such
 //! as `<!-- file: hello.yaml, exits 1 -->`. On a page with named files, commands run in a folder that has
 //! them, and those of `text` blocks are run as well.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,6 +1,5 @@
 //! Steps whose programs run elsewhere: in containers by a real podman, and on another host by a real sshd, both
 //! of this machine. The image is made here of a busybox; no registry is asked.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::fs;
 use std::fs::File;

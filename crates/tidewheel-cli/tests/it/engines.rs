@@ -1,7 +1,6 @@
 //! Which container engine is used, and what is said to it: by stand-ins that write down how they are called.
 //!
 //! Real containers are in `elsewhere`.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,5 +1,4 @@
 //! Steps that are done again and again, with real processes.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::time::{Duration, Instant};
 

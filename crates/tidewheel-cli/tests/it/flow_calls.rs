@@ -1,7 +1,6 @@
 //! Flows in flows as the command shows them.
 //!
 //! What they do is told by the stories of `tidewheel-flow/scenarios`.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common::{Scratch, stderr, wait_until};
 use serde_json::Value;

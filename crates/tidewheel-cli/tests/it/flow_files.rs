@@ -1,5 +1,4 @@
 //! Files that steps leave: outputs, the folder of a run, artifacts, with real processes.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::os::unix::fs::PermissionsExt as _;
 

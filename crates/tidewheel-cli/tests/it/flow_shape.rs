@@ -1,5 +1,4 @@
 //! What flows say of their processes and of themselves, with real processes.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common::{Scratch, stderr, stdout};
 use serde_json::json;

@@ -1,6 +1,5 @@
 //! What a run may be trusted with: results that are not stale, secrets that are not told, waits
 //! that wait, and an end when somebody insists.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -4,7 +4,6 @@
 //!
 //! Where flowtoy does something that nobody wants, the test says what is done instead. FT-10 and
 //! FT-19 are about callbacks of its library; there is only one server, so FT-23 is FT-22 here.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read, Write};

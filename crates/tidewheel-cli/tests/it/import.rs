@@ -1,5 +1,4 @@
 //! What others have is imported, validates, and does what it did there.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common::{Scratch, states, stderr, stdout};
 use serde_json::json;

@@ -1,7 +1,6 @@
 //! `tidewheel serve` over HTTP: who is let in, and commands that ask it from elsewhere.
 //!
 //! What is answered is tried in `tidewheel-server`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

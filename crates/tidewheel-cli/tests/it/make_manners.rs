@@ -1,5 +1,4 @@
 //! What people know from make: targets, a usual file, files that make others necessary. The real program.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::io::Write as _;
 use std::process::Stdio;

@@ -1,7 +1,6 @@
 //! The command among others: signals that were ignored, owners that do not answer, limits of the system.
 //!
 //! What steps do is tried in the other files.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;

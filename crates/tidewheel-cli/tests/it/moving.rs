@@ -2,7 +2,6 @@
 //!
 //! `moving/rows.txt` has a flow for each row, by the words of its first column; rows that are about the
 //! command have none. What importers make of files of others is in `import`.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

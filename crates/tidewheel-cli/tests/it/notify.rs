@@ -1,7 +1,6 @@
 //! Notifications as a server sends them: a real letter by SMTP, a real request, a real command.
 //!
 //! Which news are told to whom is tried in `tidewheel-client`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;

@@ -1,5 +1,4 @@
 //! `tidewheel priority`: what it shows is what then happens, here and at a server.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common::{Scratch, stderr, stdout, wait_until};
 use serde_json::Value as Json;

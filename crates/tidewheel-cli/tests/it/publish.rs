@@ -1,7 +1,6 @@
 //! `tidewheel publish`, from a folder to a picture and an exit code.
 //!
 //! Which packages are found, and what is in their way, is tested in `tidewheel-publish`.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use crate::common::{Scratch, stderr, stdout};
 

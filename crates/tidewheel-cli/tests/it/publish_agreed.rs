@@ -1,7 +1,6 @@
 //! `tidewheel publish` of what somebody has agreed to: a plan by its digest, a run that was left by what it was started with.
 //!
 //! Questions and codes are in `publish_follow.rs`.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use crate::publishing::{Scene, told};
 use crate::registry::{Fault, Faults, What};

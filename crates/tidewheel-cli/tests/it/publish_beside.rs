@@ -4,7 +4,6 @@
 //! What cargo does is what the cargo of this machine does; if a newer one does better, these tests say so by failing. Figures
 //! are printed by `./test publish`; they are for reading, and depend on the machine. 40 packages, each of which its registry
 //! takes 2 s to take in, in a graph of depth 6, 8 at a time; `SPEED_MS` makes each upload take another time.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "what goes wrong fails the test")]
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

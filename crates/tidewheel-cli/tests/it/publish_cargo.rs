@@ -1,7 +1,6 @@
 //! `tidewheel publish` of crates: to the end, whatever a registry does, and whenever it is killed.
 //!
 //! How each ecosystem is packed and spoken to, and what becomes of single uploads, is tested in `tidewheel-publish`.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;

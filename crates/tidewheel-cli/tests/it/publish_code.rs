@@ -1,7 +1,6 @@
 //! One-time codes that a registry wants while `tidewheel publish` goes on: said elsewhere, handed over, and kept nowhere.
 //!
 //! Codes that are known beforehand, and publishes that end without one, are in `publish_follow.rs`.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Write as _};

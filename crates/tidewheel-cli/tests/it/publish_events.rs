@@ -1,7 +1,6 @@
 //! What `tidewheel publish` says while it goes on: plain lines for people, a JSON object a line for programs.
 //!
 //! What it does is tested in `publish_cargo.rs`.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;

@@ -1,7 +1,6 @@
 //! How `tidewheel publish` goes on: after kills and signals, from other commits, beside a server, and in a rehearsal.
 //!
 //! Tags, hooks, one-time codes and tokens are in `following.rs` of `tidewheel-publish`, uploads and faults in `uploads.rs`.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::fs;
 

@@ -3,7 +3,6 @@
 //!
 //! That what it is told of proxies counts is in `publish_cargo.rs`.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::fs;
 use std::process::{Command, Output, Stdio};

@@ -1,7 +1,6 @@
 //! `tidewheel publish` of packages of npm: packed by npm itself, sent to a registry on loopback.
 //!
 //! What holds for every ecosystem is tested with crates, in `publish_cargo.rs`, and without tools in `tidewheel-publish`.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::process::Command;
 

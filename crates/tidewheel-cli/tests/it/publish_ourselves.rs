@@ -2,7 +2,6 @@
 //! builds with what is there.
 //!
 //! The crates of others that ours need are put there as cargo has them in its cache; nothing is fetched from anywhere.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

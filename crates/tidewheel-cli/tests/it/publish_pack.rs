@@ -1,7 +1,6 @@
 //! What `tidewheel publish` has packed: carried to another machine, lost, packed again, packed as it goes.
 //!
 //! How each ecosystem packs is tested in `tidewheel-publish`.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -2,7 +2,6 @@
 //!
 //! `./test` installs the registries, or says what cannot be had. What happens when they are in trouble is tested with the
 //! registry for tests.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::process::Command;
 

@@ -1,7 +1,6 @@
 //! `tidewheel publish --pin-in-place`: manifests are as they were, whatever ends it.
 //!
 //! How files are pinned and put back is tested where that is done, in `tidewheel-publish`.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::fs;
 use std::io::{Read as _, Write as _};

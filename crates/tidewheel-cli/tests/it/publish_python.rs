@@ -1,7 +1,6 @@
 //! `tidewheel publish` of Python's distributions: built by their own backend, sent to a registry on loopback.
 //!
 //! What holds for every ecosystem is tested with crates, in `publish_cargo.rs`.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::process::Command;
 

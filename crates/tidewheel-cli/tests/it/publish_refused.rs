@@ -1,7 +1,6 @@
 //! What `tidewheel publish` finds out when the real tools pack, and refuses before anything is sent.
 //!
 //! What needs no packing is in `refusals.rs` of `tidewheel-publish`.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::process::Command;
 

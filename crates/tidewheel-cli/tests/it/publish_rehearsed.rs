@@ -1,7 +1,6 @@
 //! Rehearsals of packages that need what others have published: it is looked up where it is, and nothing is sent there.
 //!
 //! A rehearsal of packages that need each other alone is in `publish_follow.rs`.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::fs;
 use std::process::Command;

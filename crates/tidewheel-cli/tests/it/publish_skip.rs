@@ -2,7 +2,6 @@
 //! next run brings it.
 //!
 //! Packages that are left out from the start are in `publish_cargo.rs`, whole publishes that are cancelled too.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use crate::publishing::{Scene, told};
 use crate::registry::{Fault, Faults, What};

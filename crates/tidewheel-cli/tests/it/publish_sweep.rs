@@ -4,7 +4,6 @@
 //! Packages, faults and kills are drawn from a seed; some of them, or one that failed, are played by
 //! `SWEEP_SEEDS=100..200 cargo test -p tidewheel-cli --test it publish_sweep::many -- --ignored --nocapture`. Single faults
 //! are tested one by one in `uploads` of `tidewheel-publish`.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "what goes wrong fails the test")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -1,7 +1,6 @@
 //! `tidewheel publish` of distributions with many files: one wheel for each machine, built here, elsewhere, or on several.
 //!
 //! What holds for every distribution is tested in `publish_python.rs`.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::fs;
 use std::process::Command;

@@ -1,5 +1,4 @@
 //! Requests of flows, to servers of the test: what is sent how often, by which way, and what is read.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

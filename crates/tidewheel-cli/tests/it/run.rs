@@ -1,5 +1,4 @@
 //! `tidewheel run`: real flows, real processes.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common::{Scratch, is_alive, states, stderr, stdout, wait_until};
 use serde_json::json;

@@ -1,7 +1,6 @@
 //! Concurrency groups: whole runs of which only so many go on at once, in several processes.
 //!
 //! What ran beside what is read from a file that the steps append to, never from the clock.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common::{Running, Scratch, stderr, stdout, wait_until};
 

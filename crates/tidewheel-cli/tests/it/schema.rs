@@ -1,5 +1,4 @@
 //! The schema for editors refuses what `validate` refuses, as far as a schema can say it, and nothing else.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -2,7 +2,6 @@
 //! on the data folder of runs that the binary has started.
 //!
 //! What needs a terminal is in `tui.rs`; what keys do to a model alone, in `tidewheel-tui/src/update`.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
 //! `tidewheel serve` as a process: what it says, how it stops, what is left when it is killed.
 //!
 //! What a house does is tried in `tidewheel-client`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
 use std::os::unix::process::ExitStatusExt as _;

@@ -1,7 +1,6 @@
 //! A secret that a step does everything wrong with, at a server: nobody is told it, by no route, page, event, notification or file.
 //!
 //! How secrets are masked in what a step writes is tried in the library, and of `tidewheel run` in `flow_trust`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

@@ -1,8 +1,6 @@
 //! A server that is killed again and again while schedules fire: the ledger against what was done.
 //!
 //! `./test` has a small one; `./test soak` goes on for half an hour with two hundred schedules.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
-#![allow(clippy::print_stderr, reason = "half an hour is summed up for who waited")]
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};

@@ -1,7 +1,6 @@
 //! Limits that several `tidewheel run` on one data folder share.
 //!
 //! What ran beside what is read from a file that the steps append to, never from the clock.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common::{Running, Scratch, stderr, stdout, wait_until};
 

@@ -1,5 +1,4 @@
 //! What is shown of runs, while they run and afterwards: `show`, `logs`, lines without a terminal.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;

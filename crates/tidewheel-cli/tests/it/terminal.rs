@@ -1,5 +1,4 @@
 //! A run that is steered from outside: signals, and keys in a pseudo terminal.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::process::{Child, Command};
 

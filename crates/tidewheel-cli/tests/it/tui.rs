@@ -2,7 +2,6 @@
 //!
 //! Only what needs a terminal, a process of its own or a server: what keys do is tested without one in
 //! `tidewheel-tui/src/update`, and how it looks in `tidewheel-tui/src/view`.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 use std::process::{Command, Stdio};
 

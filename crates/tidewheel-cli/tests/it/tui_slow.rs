@@ -3,7 +3,6 @@
 //!
 //! Such a terminal shows no status line that could be waited for. Keys are sent when they are read one by one, and are handled in
 //! their order; those that are sent again until they have an effect, `p` and `r`, change nothing when they come twice.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::process::{Child, Command};
 

@@ -1,7 +1,6 @@
 //! `tidewheel validate` and `plan`: what is printed about flow files, exit codes, and nothing run.
 //!
 //! Which problems there are is tested in `tidewheel-flow`, `tests/it/validation.rs`.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::process::{Command, Output, Stdio};
 

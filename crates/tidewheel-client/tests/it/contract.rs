@@ -2,7 +2,6 @@
 //!
 //! A change of a document shows here. If fields were only added, the new text takes the place of the old one
 //! (`TIDEWHEEL_BLESS=1 cargo test -p tidewheel-client --test it contract::`); if not, the document needs a new version.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;

@@ -1,7 +1,6 @@
 //! The documents of a house, as they are written down in `contract_house/`.
 //!
 //! Those of the desk, and how a difference is dealt with, are in `contract`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;

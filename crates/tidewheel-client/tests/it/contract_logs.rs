@@ -1,7 +1,6 @@
 //! The documents of logs as people read them, as they are written down in `contract_logs/`.
 //!
 //! Those of the desk, and how a difference is dealt with, are in `contract`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;

@@ -1,7 +1,6 @@
 //! The desk: what may be asked about runs in a data folder and done with them, without a binary.
 //!
 //! What flows do with their steps is tried in `tidewheel-flow`, what people see in the command.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

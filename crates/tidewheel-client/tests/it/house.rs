@@ -1,7 +1,6 @@
 //! A house: flows by name, schedules that fire, files that change.
 //!
 //! Which version of a flow is in force is tried beside the catalogue; when instants fire, in the core.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -1,7 +1,6 @@
 //! Work of another kind than flows: made known to the desk, started, retried and taken over.
 //!
 //! What the desk does for kinds that nobody knows is in `desk.rs`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
 //! Tests of `tidewheel-client`, in one program: each is linked once.
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, reason = "tests")]
 
 mod contract;
 mod contract_house;

@@ -1,7 +1,6 @@
 //! News of runs and schedules, for flows that want to hear them: notifications, before anything is sent.
 //!
 //! What is sent is tried with the command, in `tidewheel-cli`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::time::Duration;
 

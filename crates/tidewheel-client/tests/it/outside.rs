@@ -1,7 +1,6 @@
 //! Schedules that fire for what happens outside: deliveries that are signed, files that arrive.
 //!
 //! Signatures themselves are tried beside `signature`, how files look beside `arriving_files`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

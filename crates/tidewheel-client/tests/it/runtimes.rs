@@ -1,7 +1,6 @@
 //! The desk and the session on threads of a runtime: nothing blocks one, whichever it is.
 //!
 //! What the answers say is tried in `desk.rs`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
 //! What is told of runs beside how they stand: what decided how long they took, when they began, what nobody can foresee.
 //!
 //! Which of it is on which page is tried in `tidewheel-server` and in a browser.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,6 @@
 //! Traces, sent to a collector on the same machine.
 //!
 //! How spans are made of what happens is tried where that is done.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;

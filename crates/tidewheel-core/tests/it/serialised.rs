@@ -1,5 +1,4 @@
 //! The forms of the core's values in serde.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::time::Duration;
 

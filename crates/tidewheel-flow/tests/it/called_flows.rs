@@ -2,7 +2,6 @@
 //! give the same states of steps and the same result.
 //!
 //! Every combination of words about one failure is in `failure_words`.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

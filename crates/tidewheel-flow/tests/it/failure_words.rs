@@ -2,7 +2,6 @@
 //! by another.
 //!
 //! Single stories about failures are in `scenarios/`.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::BTreeMap;
 use std::time::Duration;

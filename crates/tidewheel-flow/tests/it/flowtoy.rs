@@ -1,7 +1,6 @@
 //! Files of flowtoy 0.4 that are checked before anything runs: conformance scenarios FT-05 to FT-08 and others.
 //!
 //! What their steps do is in `scenarios/flowtoy`; real processes are in `tidewheel-cli`, `tests/it/flowtoy_files.rs`.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,7 +1,6 @@
 //! A host of many threads: one runner a run, whatever starts at once, and none when the run has ended.
 //!
 //! What runners do is in `scenarios/`.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

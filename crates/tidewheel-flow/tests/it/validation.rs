@@ -1,5 +1,4 @@
 //! Problems of flow files: every code with its place and its words, and hostile files in bounded memory.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -1,7 +1,6 @@
 //! What follows uploads, and what goes with them: tags, hooks, statements, one-time codes, tokens that end.
 //!
 //! Questions at a terminal, and flags of the command, are tested in `tidewheel-cli`.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,7 +1,6 @@
 //! Publishing without the command: plan, run, census and going on are values and functions that any program can use.
 //!
 //! What they do in every case is tested through the command, in `tidewheel-cli`.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,5 @@
 //! Tests of `tidewheel-publish`, in one program: each is linked once.
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, reason = "tests")]
 
 mod following;
 mod library;

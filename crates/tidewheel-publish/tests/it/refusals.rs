@@ -1,7 +1,6 @@
 //! What is refused before anything is sent: each case with its code, and a registry that was brought nothing.
 //!
 //! What is found out while packages are packed is tested with the real tools, in `publish_refused` of the command.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use crate::registry::{Pipeline, Protocol};
 use crate::scene::{Scene, is_kept, options, refused};

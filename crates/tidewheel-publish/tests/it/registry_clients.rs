@@ -1,7 +1,6 @@
 //! The registry for tests, used by those who know best what one is: cargo, npm, pip and twine.
 //!
 //! What goes wrong on purpose is tested in `registry_faults`. A tool that is not there is said.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use crate::registry::{Asked, Protocol, Registry, What};
 use crate::samples::{

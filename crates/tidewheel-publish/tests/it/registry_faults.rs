@@ -1,7 +1,6 @@
 //! The registry for tests, asked by hand: each fault looks on the wire as it says, and a seed says which.
 //!
 //! That it is truthful without faults is shown by the official clients, in `registry_clients`.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};

@@ -2,7 +2,6 @@
 //!
 //! Both are given the same; what `tidewheel-publish` reads of them must be the same too. `./test` installs what is
 //! needed, or says what cannot be had.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use crate::peers::{Peer, ask};
 use crate::registry::{Protocol, Registry};

@@ -1,7 +1,6 @@
 //! The registry of a rehearsal, asked by hand: who may ask it, and what it looks up elsewhere.
 //!
 //! Whole rehearsals are in `publish_rehearsed` and `publish_follow` of the command.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

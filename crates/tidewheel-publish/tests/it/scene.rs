@@ -2,7 +2,6 @@
 //!
 //! No tool packs anything here: what is packed is written as `tidewheel publish pack` would carry it. Publishes with the
 //! real tools, by the command, are in `tidewheel-cli`.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::collections::BTreeMap;
 use std::fs;

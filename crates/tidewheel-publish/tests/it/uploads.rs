@@ -1,7 +1,6 @@
 //! What becomes of an upload, whatever its registry does: the same run finishes it, or a report says what is left.
 //!
 //! Kills, signals and real packages are tested through the command, in `tidewheel-cli`.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::time::Duration;
 

@@ -1,7 +1,6 @@
 //! What pages of somebody else's can do: nothing. And how a browser of one's own logs in.
 //!
 //! Who may what is tried in `permissions`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use crate::scene;
 use crate::scene::{Scene, Wish};

@@ -1,7 +1,6 @@
 //! What is answered: documents of the contract, and the OpenAPI document that describes them.
 //!
 //! What they mean is tried with the desk, in `tidewheel-client`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::collections::BTreeSet;
 

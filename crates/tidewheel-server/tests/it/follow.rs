@@ -1,7 +1,6 @@
 //! A run of a server that is started, steered and watched from elsewhere, by the client alone.
 //!
 //! What each wish means is tried in `tidewheel-client`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

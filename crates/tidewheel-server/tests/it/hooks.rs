@@ -1,7 +1,6 @@
 //! Webhooks over HTTP: who is let in by a signature, how often, and what is written down of it.
 //!
 //! What becomes of a delivery is tried with the house, in `tidewheel-client`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use crate::scene;
 use crate::scene::{Answer, Scene, Wish};

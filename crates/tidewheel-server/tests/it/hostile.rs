@@ -1,7 +1,6 @@
 //! Text that wants to be more than text: templates, paths, statements of a database. It is kept and shown as it came.
 //!
 //! Markup is tried in `pages`, names that lead to files in `permissions`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use crate::scene::{Scene, Wish, filled};
 use axum::http::StatusCode;

@@ -1,7 +1,6 @@
 //! What a house does, over HTTP: runs by name, schedules, figures, and what happens as it happens.
 //!
 //! Who may is tried in `permissions`; what a house does, in `tidewheel-client`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use crate::scene;
 use crate::scene::{Answer, Scene, Wish};

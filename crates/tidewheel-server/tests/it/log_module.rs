@@ -1,7 +1,6 @@
 //! The module that shows logs in a browser, as far as it can be judged without one.
 //!
 //! What it asks for is tried in `reading`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::path::Path;
 

@@ -1,7 +1,6 @@
 //! The page about the interface has the routes that there are.
 //!
 //! What else it says is tried in the files beside.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

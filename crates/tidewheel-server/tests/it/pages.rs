@@ -2,7 +2,6 @@
 //! scripts they can be read.
 //!
 //! What a person does with them in a real browser is tried by `./test`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::io::Read as _;
 

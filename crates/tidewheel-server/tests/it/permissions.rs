@@ -1,7 +1,6 @@
 //! Who may: tests made from the table of routes, so that a new route is tried on the day it is added.
 //!
 //! What routes do is tried in the files beside.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,6 @@
 //! Tokens that know of some flows only: tests made from the table of routes, so that a new route is tried on the day it is added.
 //!
 //! Who may use a route at all is tried in `permissions`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use crate::scene::{Answer, Scene, Wish, filled};
 use axum::http::StatusCode;

@@ -1,7 +1,6 @@
 //! Logs as people read them, over HTTP: lines, searches, errors, parts of files.
 //!
 //! How lines are found in files is tried in `tidewheel-client`, and who may in `permissions`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use crate::scene;
 use crate::scene::{Answer, Scene, Wish};

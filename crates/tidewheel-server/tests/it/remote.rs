@@ -1,7 +1,6 @@
 //! A desk that is elsewhere answers as one that is here.
 //!
 //! What the answers mean is tried in `tidewheel-client`.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::fmt::Debug;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
 //! A server on real sockets: who gets through, who is hung up on, and how it stops.
 //!
 //! What is answered is tried in the files beside, in the same process.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;

@@ -1,7 +1,6 @@
 //! A server that speaks TLS itself, and one that stands below a path.
 //!
 //! The certificates are made for these tests and known to nobody else.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

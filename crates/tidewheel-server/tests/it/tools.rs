@@ -1,7 +1,6 @@
 //! What programs of others find wrong with a server on a real socket: `promtool`, and schemathesis.
 //!
 //! `./test` installs them; without one, its test is skipped. What is tried without them is in the files beside.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::process::Stdio;
 use std::sync::Arc;

@@ -2,7 +2,6 @@
 //! stored at once.
 //!
 //! What a host does otherwise is tried beside it.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::BTreeMap;
 use std::path::Path;

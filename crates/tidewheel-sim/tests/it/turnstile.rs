@@ -2,7 +2,6 @@
 //!
 //! It is the very file of the library, with means of synchronisation whose every use is a chance to go on
 //! with another thread. Weak memory orderings are not played: every schedule is sequentially consistent.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 mod sync {
     pub use std::sync::{PoisonError, TryLockError};
@@ -14,7 +13,7 @@ mod sync {
 }
 
 #[path = "../../../tidewheel/src/driver/turnstile.rs"]
-mod turnstile;
+mod under_shuttle;
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use shuttle::thread::{self, JoinHandle};
-use turnstile::{Behind, Guard, Passed, Rival, Turnstile};
+use under_shuttle::{Behind, Guard, Passed, Rival, Turnstile};
 
 const SCHEDULES: usize = 1_000;
 const PREEMPTIONS: usize = 4;

@@ -1,7 +1,6 @@
 //! Words of an admission, each with a service that tells how it was called.
 //!
 //! Requests that are refused, and the wheel of the guide, are in `axum`.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,5 +1,4 @@
 //! Requests to an axum service, admitted by a wheel: the example of the guide, under load.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
 use std::time::Duration;

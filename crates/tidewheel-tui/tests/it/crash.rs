@@ -1,5 +1,4 @@
 //! A crash with the terminal taken, in a terminal of tmux: it is given back, and what is said of the crash can be read.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use tidewheel_testing::{Tmux, temp_folder};
 use tidewheel_tui::terminal::Held;

@@ -3,7 +3,6 @@
 //! fails, a newer version of them does more, and some of that code can go.
 //!
 //! Each is tried in a process of its own, which is one of the ignored tests here, in a terminal whose other side the test has.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
 //! The loop of the screens in a terminal: keys and changes of size that come at the same time are all handled.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::future::pending;
 use std::process::Command;

@@ -1,6 +1,5 @@
 //! Wheels on stores that make their callers wait: many decisions are stored at once, nothing is done
 //! before it is stored, and a store in trouble loses nothing.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,5 +1,4 @@
 //! Queues, limits, rates and breakers, through the wheel.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

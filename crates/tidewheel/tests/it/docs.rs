@@ -2,7 +2,6 @@
 //! it promises exist.
 //!
 //! Commands and their output are checked beside the binary, in `tidewheel-cli`.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,7 +1,6 @@
 //! Schedules whose firings are runs, and firings that people ask for.
 //!
 //! When instants fire, and what they skip, is in `schedule`.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::time::Duration;
 

@@ -1,6 +1,5 @@
 //! Who owns work and who only looks at it: futures, handles, detaching, values for everybody; going on with
 //! what failed.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
 

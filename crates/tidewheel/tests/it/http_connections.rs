@@ -1,7 +1,6 @@
 //! Connections: how many there are, how they break and time out, and how much they may bring.
 //!
 //! What answers become is in `http_answers.rs`, redirects and policies in `http_targets.rs`.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::io::Write;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
 //! Where requests go: redirects, address policies, names and proxies.
 //!
 //! What answers become is in `http_answers.rs`, limits are in `http_connections.rs`.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::net::IpAddr;
 use std::process::Command;

@@ -1,5 +1,4 @@
 //! Nothing leaks, nothing hangs: cancelling at any moment, from any thread, and what is let go of.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

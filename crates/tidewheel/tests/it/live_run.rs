@@ -1,6 +1,5 @@
 //! Runs that change while they are under way: steps with nothing to do, steps that wait, tasks put
 //! before others, and handles of runs that were restored.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,5 +1,4 @@
 //! Figures of a wheel, as a recorder of the `metrics` facade hears them.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::BTreeMap;
 use std::time::Duration;

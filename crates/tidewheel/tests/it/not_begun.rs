@@ -1,6 +1,5 @@
 //! What has not begun, or cannot begin again: requests to stop before the first poll, preemption of plain
 //! futures, and questions about another wheel's tasks.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,4 @@
 //! Notices: in order, bounded, and never in the way of the work.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};

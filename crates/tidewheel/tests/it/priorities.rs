@@ -1,5 +1,4 @@
 //! Priorities that are changed while work waits: on handles, from elsewhere, and what they would come to before.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common::{Gate, Log, builder, seconds, settle, until};
 use tidewheel::observe::{Fact, Prospect};

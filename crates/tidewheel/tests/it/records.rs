@@ -2,7 +2,6 @@
 //!
 //! How it is written and read back is each store's business; the simulator looks for the same with
 //! everything else that can happen.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,7 +2,6 @@
 //! whoever waits goes on waiting or is told.
 //!
 //! Stores that are only slow or full are in `books`.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
 //! Runs of graphs: order, failures, retries, steering, live changes, values, reports.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,4 @@
 //! Schedules: when they fire, what they skip, how they end, retry and follow the clocks.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,4 @@
 //! Schedules that are set again at each start, and what firings tell about themselves.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
 

@@ -1,7 +1,6 @@
 //! Reports in serde, and payloads that are values of types.
 //!
 //! The forms of single values are shown beside them, in the core.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::{Arc, Mutex};
 

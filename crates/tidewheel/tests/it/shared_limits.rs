@@ -1,5 +1,4 @@
 //! Limits that wheels on one data folder share.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::future::{Ready, ready};
 use std::sync::Arc;

@@ -1,5 +1,4 @@
 //! What has arrived for schedules: each key once, each with an instant of its own, also after the folder was left.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use tidewheel::Timestamp;
 use tidewheel::store::sqlite::{DataFolder, Options};

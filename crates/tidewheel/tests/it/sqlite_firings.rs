@@ -1,7 +1,6 @@
 //! The ledger of a schedule in a data folder: what ran, what could not be made, what was missed.
 //!
 //! What every store keeps of firings is in its conformance suite.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
 use std::time::Duration;

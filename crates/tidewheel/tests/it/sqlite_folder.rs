@@ -1,7 +1,6 @@
 //! What a data folder refuses, and what it makes of files it finds.
 //!
 //! Several processes on one folder are in `sqlite_processes`.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -2,7 +2,6 @@
 //! `cargo test --release --features sqlite-bundled --test it sqlite_measure:: -- --ignored --nocapture --test-threads 1`.
 //!
 //! Nothing here fails because a machine is slow.
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,5 +1,4 @@
 //! Work of a shard whose owner is gone, moved to another one: whoever has that goes on with it among its own.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

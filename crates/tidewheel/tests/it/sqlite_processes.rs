@@ -2,7 +2,6 @@
 //! database.
 //!
 //! The other processes are this test binary again, told by a variable what to be.
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStdout, Command, Stdio};

@@ -1,7 +1,6 @@
 //! Records, reading, commands, pruning, backups: what a data folder does besides keeping decisions.
 //!
 //! What it refuses is in `sqlite_folder`.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::BTreeSet;
 use std::fs;

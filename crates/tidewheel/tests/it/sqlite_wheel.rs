@@ -1,5 +1,4 @@
 //! Wheels on a data folder: what one leaves the next one finds, and other processes can steer it.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
 use std::time::Duration;

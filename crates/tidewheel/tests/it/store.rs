@@ -1,5 +1,4 @@
 //! Wheels on stores: nothing is told before it is stored, and what a store loses, waiters learn.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
 //! Single submissions: order, bounds, counters, ageing, errors, and what dropping one does.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

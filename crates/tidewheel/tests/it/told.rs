@@ -1,5 +1,4 @@
 //! Schedules whose instants are told as they come: each is decided once, in order, also after a restart.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common::{Log, builder, seconds, settle, until};
 use tidewheel::clock::Clock;

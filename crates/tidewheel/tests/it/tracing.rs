@@ -1,5 +1,4 @@
 //! Spans of runs, tasks and attempts, as a subscriber sees them.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

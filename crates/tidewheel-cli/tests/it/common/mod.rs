@@ -1,5 +1,4 @@
 //! What tests of the binary share: a folder of their own, and the program run in it.
-#![allow(clippy::unwrap_used, reason = "a fixture that cannot be made fails its test")]
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};

@@ -1,7 +1,6 @@
 //! Documents compared with what is written down of them.
 //!
 //! Which documents there are is said in the tests of the contract.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;

@@ -1,7 +1,6 @@
 //! Registries that nobody here wrote, each started on a free port of loopback in a folder of its own, and ended.
 //!
 //! `./test` installs them, and says by a variable where each is. What is tried with them is in the files beside.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::fs::File;
 use std::io::{Read, Write};

@@ -4,7 +4,6 @@
 //! notes everything it was asked. What goes wrong is said by [`Faults`], written down or drawn from a seed. It has threads of its own, so it serves tests
 //! with and without a runtime, and outlives the programs that a test kills.
 #![allow(dead_code, unused_imports, reason = "two test programs use parts of this")]
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 mod fault;
 mod random;

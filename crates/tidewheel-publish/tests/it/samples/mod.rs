@@ -1,7 +1,6 @@
 //! Small packages of each ecosystem, and the settings that official clients publish them with.
 //!
 //! Where they are published is for tests to say.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::path::Path;
 use std::process::Command;

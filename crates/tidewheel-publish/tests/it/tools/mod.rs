@@ -1,7 +1,6 @@
 //! What tests with official tools share: a folder of their own, and programs run in it.
 //!
 //! None of them sees settings of whoever runs the tests, and none has an address but those of loopback.
-#![allow(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 use std::ffi::OsStr;
 use std::fs;

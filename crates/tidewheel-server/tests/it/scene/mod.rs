@@ -1,7 +1,6 @@
 //! A server of a data folder of its own, asked in the same process, and runs of flows that need no processes.
 //!
 //! What is tried with it is in the files beside.
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

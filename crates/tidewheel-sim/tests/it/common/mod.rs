@@ -1,5 +1,4 @@
 //! A bare scheduler for the models: no store, no executor, one input a turn.
-#![allow(dead_code, reason = "each test file uses its own part of this")]
 
 use tidewheel_core::decision::{Action, Outputs, Start};
 use tidewheel_core::input::{Command, Event, Failure, Outcome};

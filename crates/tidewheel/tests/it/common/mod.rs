@@ -1,5 +1,4 @@
 //! What the tests of this crate share: a wheel on virtual time, a log, and gates.
-#![allow(dead_code, clippy::unwrap_used, reason = "each test file uses its own part of this")]
 
 pub mod disturbed;
 

@@ -2,7 +2,6 @@
 //!
 //! The certificates beside it are for `localhost` and 127.0.0.1, made once with `openssl`, valid
 //! for 100 years and trusted by nobody.
-#![allow(dead_code, clippy::unwrap_used, reason = "each test file uses its own part of this")]
 
 use std::future::Future;
 use std::io::{Read, Write};

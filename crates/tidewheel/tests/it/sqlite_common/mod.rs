@@ -1,7 +1,6 @@
 //! Data folders for tests, and schedulers that fill them.
 //!
 //! Nothing here asserts anything.
-#![allow(dead_code, clippy::unwrap_used, reason = "each test file uses its own part")]
 
 use std::path::{Path, PathBuf};
 
