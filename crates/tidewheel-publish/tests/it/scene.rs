@@ -239,17 +239,24 @@ impl Scene {
     /// Packs every package as it is now: what is in a file says which version of which package it is.
     pub fn pack(&self) {
         let folder = self.path("carried");
+        // What git says of the folder of a package stands for what is in it.
+        let names = self.samples.iter().map(|it| format!("HEAD:{}", it.name));
+        let asked: Vec<String> =
+            ["HEAD", "HEAD^{tree}"].map(str::to_owned).into_iter().chain(names).collect();
+        let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
+        let said = self.git(&[&["rev-parse"], &asked[..]].concat());
+        let said: Vec<&str> = said.lines().collect();
         let set = PackedSet {
-            tree: self.git(&["rev-parse", "HEAD^{tree}"]),
-            commit: Some(self.git(&["rev-parse", "HEAD"])),
+            tree: said[1].to_owned(),
+            commit: Some(said[0].to_owned()),
             packages: BTreeMap::new(),
             folder: folder.clone(),
         };
-        let packages = self.samples.iter().map(|sample| {
+        let packages = self.samples.iter().zip(&said[2..]).map(|(sample, tree)| {
             let id = self.id(&sample.name);
             let names = files(self.registry.protocol(), sample);
             let files = names.iter().map(|name| {
-                let content = self.content(sample, name);
+                let content = content(sample, name, tree);
                 let path = set.path(&id, name);
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 fs::write(path, &content).unwrap();
@@ -261,14 +268,6 @@ impl Scene {
         });
         let set = PackedSet { packages: packages.collect(), ..set.clone() };
         fs::write(folder.join("packed.json"), serde_json::to_vec(&set).unwrap()).unwrap();
-    }
-
-    fn content(&self, sample: &Sample, file: &str) -> Vec<u8> {
-        // The content of a package is that of its folder; git knows it.
-        let tree = self.git(&["rev-parse", &format!("HEAD:{}", sample.name)]);
-        let mut content = [b"\x1f\x8b", format!("{file} {tree}").as_bytes()].concat();
-        content.resize(content.len().max(sample.bytes), b'.');
-        content
     }
 
     fn metadata(&self, sample: &Sample, files: &[String]) -> Json {
@@ -491,6 +490,13 @@ fn files(protocol: Protocol, Sample { name, version, .. }: &Sample) -> Vec<Strin
             vec![format!("{name}-{version}-py3-none-any.whl"), format!("{name}-{version}.tar.gz")]
         }
     }
+}
+
+/// What is in a file of a package, which begins as archives do.
+fn content(sample: &Sample, file: &str, tree: &str) -> Vec<u8> {
+    let mut content = [b"\x1f\x8b", format!("{file} {tree}").as_bytes()].concat();
+    content.resize(content.len().max(sample.bytes), b'.');
+    content
 }
 
 fn packed_file(name: &str, content: &[u8]) -> PackedFile {
