@@ -10,7 +10,7 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
   let task, generation, total = 0, size = 0, isOver = true;
   let top = 0, atEnd = false, anchor = [0, 0], frame, wrap = innerWidth < 600;
   let hits = [], found = 0, at = 0, only = false, text = '', isRegex = false, searching, errors;
-  let chosen, due, counted, counting, ending;
+  let chosen, due, counted, counting, ending, message;
   const blocks = new Map(), asked = new Set();
   // What stands beside an element in a page is text, and nothing where it is only there.
   [follow, failed] = [follow, failed].map((it) => it === '' || it === true);
@@ -88,6 +88,8 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
     const query = only ? { only: hits.slice(from, from + BLOCK) } : { from: from + 1, count: BLOCK };
     track(lines(query)).then((page) => keep(key, page.lines)).catch(tell).finally(() => asked.delete(key));
   }
+  // It stays until a key is pressed or the log is scrolled: the log may be drawn again at any time.
+  const report = (text) => { message = note.textContent = text; };
   const tell = (error) => { if (error.name !== 'AbortError') note.textContent = `It cannot be done: ${error.message}`; };
   const soon = () => { frame ??= requestAnimationFrame(() => { frame = undefined; draw(); }); };
 
@@ -157,7 +159,7 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
     rows.style.setProperty('--digits', `${Math.max(3, String(total).length)}ch`);
     const shift = isAhead || top >= last() ? Math.max(0, rows.offsetHeight - pane.clientHeight) : (top - first) * (all[0]?.offsetHeight || ROW);
     rows.style.transform = `translateY(${-shift}px)`;
-    note.textContent = `${only ? `${count(shown())} of ` : ''}${count(total)} lines${counted === undefined ? '' : ` and more, ${Math.floor(counted / size * 100)} % counted`}, ${bytes(size)}${isOver ? '' : ', and it goes on'}`;
+    note.textContent = message ?? `${only ? `${count(shown())} of ` : ''}${count(total)} lines${counted === undefined ? '' : ` and more, ${Math.floor(counted / size * 100)} % counted`}, ${bytes(size)}${isOver ? '' : ', and it goes on'}`;
   }
   function sync() {
     const place = last() ? top / last() * Math.max(0, height() - view.clientHeight) : 0;
@@ -173,6 +175,7 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
   view.onscroll = () => {
     const place = view.scrollTop, moved = place - anchor[0], most = view.scrollHeight - view.clientHeight, before = top;
     if (Math.abs(moved) < 1) return;
+    message = undefined;
     const isNear = height() < SPACE || Math.abs(moved) < view.clientHeight * 3;
     top = place <= 0 ? 0 : place >= most - 1 ? last() : isNear ? anchor[1] + moved / ROW : place / most * last();
     if (!isNear) anchor = [place, top];
@@ -246,7 +249,7 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
     const from = here() + (at ? way : 0);
     const next = way < 0 ? errors.findLast((hit) => hit <= from) ?? errors.at(-1) : errors.find((hit) => hit >= from) ?? errors[0];
     if (only) filter(false);
-    if (next) show(next); else note.textContent = 'No line looks like an error';
+    if (next) show(next); else report('No line looks like an error');
   }
   function filter(on) {
     const number = here();
@@ -279,7 +282,7 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
       for (const line of page.lines) all += `${line[2].map((span) => span[1]).join('')}\n`;
     }
     await navigator.clipboard.writeText(all);
-    note.textContent = `${count(to - from + 1)} line${to > from ? 's' : ''} copied`;
+    report(`${count(to - from + 1)} line${to > from ? 's' : ''} copied`);
   }
   function fromHash() {
     const range = /^#L(\d+)(?:-L?(\d+))?$/.exec(location.hash);
@@ -316,6 +319,7 @@ export function mountLog(root, { run, step, attempt, stream = '', api = '/api/v1
   keys.End = keys.G;
   root.onkeydown = (event) => {
     const { target, key } = event;
+    message = undefined;
     if (event.ctrlKey && key === 'f' && target !== box) { event.preventDefault(); box.select(); }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (target === box) {

@@ -269,7 +269,7 @@ export const tests = {
     // Why it waits, and for whom, stands beside it.
     await expectText(page, '#p-waiting tr:has-text("high")', /limit gate has 1 of 1 in use.*held by hold/s);
     // When it is expected to start, if that is known, and when it is not overtaken any more.
-    await expectText(page, '#p-waiting tr:has-text("low") .expected', /^(in [\d.]+ m?s|any moment now|not known)\s*not overtaken after \d\d:\d\d:\d\d/);
+    await expectText(page, '#p-waiting tr:has-text("low") .expected', /^(in [\d.]+ m?s|any moment now|not known)\s*not overtaken after (\d+ \w+, )?\d\d:\d\d/);
     await click(page, '#p-waiting a:has-text("high")');
     await page.waitForSelector('#panel .why >> text=gate');
     await expectText(page, '#panel', /held by hold.*Nothing that becomes ready later goes before it after/s);

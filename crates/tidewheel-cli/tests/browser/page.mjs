@@ -236,6 +236,10 @@ export const tests = {
     await focus(page, '.log-view');
     await press(page, 'y');
     await page.waitForSelector('.log-note >> text=3 lines copied');
+    // The log is drawn again, and the message stays.
+    await page.setViewportSize({ width: 1280, height: 700 });
+    await page.evaluate(async () => { for (let frame = 0; frame < 5; frame++) await new Promise(requestAnimationFrame); });
+    await expectText(page, '.log-note', '3 lines copied');
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'line 120 of many\nline 121 of many\nline 122 of many\n');
     await press(page, '/');
     await type(page, '99 of');

@@ -68,7 +68,8 @@ export class Server {
 
   /** Starts the process; resolves when it has printed the link to log in. */
   start() {
-    const env = { ...process.env, HOME: this.folder, XDG_CONFIG_HOME: this.folder };
+    // With the default of 30 s, the order of what waits would depend on how long a test takes.
+    const env = { TIDEWHEEL_SCHEDULER_STARVATION_TIMEOUT: '1h', ...process.env, HOME: this.folder, XDG_CONFIG_HOME: this.folder };
     const server = spawn(PROGRAM, ['serve', '--flows', 'flows', '--data', 'data', '--listen', this.address], { cwd: this.folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
     [this.#process, this.#isExpectedToEnd] = [server, false];
     running.add(server);
