@@ -1,4 +1,6 @@
 //! [`Gate`]: a FIFO that holds processes until the test opens it.
+//!
+//! Futures of a test wait for a channel instead; nothing here polls.
 
 use std::fs::{File, OpenOptions, Permissions, set_permissions};
 use std::io::Write as _;

@@ -1,4 +1,6 @@
 //! [`limit_address_space`]: a bound on the memory of a test.
+//!
+//! Limits of steps are set by the product, and tested there.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

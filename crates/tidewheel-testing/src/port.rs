@@ -1,5 +1,7 @@
 //! [`ClosedPort`]: a port on which nothing listens, for as long as the test needs it. [`ReservedPort`]: one on which a
 //! program of the test may listen, and no other.
+//!
+//! A server of the test itself needs neither: it keeps its listener, on port 0.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::OwnedFd;

@@ -1,4 +1,6 @@
 //! [`temp_folder`]: a folder for one test, kept if the test fails.
+//!
+//! Files that fixtures write into it belong to those fixtures.
 
 use std::env;
 use std::fs;

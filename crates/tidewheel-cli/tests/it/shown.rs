@@ -319,6 +319,7 @@ flow:
         let took = (at("ended_at") - at("started_at")).total(jiff::Unit::Second).unwrap();
         let said = lines.iter().find_map(|line| line.strip_prefix("succeeded a (")).unwrap();
         let said: f64 = said.split(' ').next().unwrap().parse().unwrap();
+        // elapsed: both are of the same attempt
         assert!((said - took).abs() < 0.11, "{said} for {took}");
     }
     let output = scratch.run(&["run", &file, "--log-level", "debug"]);

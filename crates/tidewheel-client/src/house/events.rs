@@ -3,7 +3,7 @@
 //! What is done with news is said by the steps of those flows. What happens, for whoever only looks, is in
 //! [`super::happenings`].
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -48,6 +48,8 @@ pub(super) struct Listeners {
     all: Arc<Vec<Listener>>,
     /// Runs whose deadline is known to have passed, by listener.
     overdue: HashSet<(String, String)>,
+    /// Schedule and instant of each firing whose run was not stored when the house caught up, by run.
+    unstored: HashMap<String, (String, Timestamp)>,
 }
 
 /// Something that happened to a flow.
@@ -104,7 +106,18 @@ impl House {
                 let line = self.desk().here(move |desk| desk.run_line(&id)).await?;
                 line.as_ref().and_then(of_run)
             }
-            What::ScheduleFired => return self.fired(happened).await,
+            What::ScheduleFired => {
+                let (Some(schedule), Some(nominal)) = (&happened.schedule, happened.nominal) else {
+                    return Ok(());
+                };
+                return self.fired(schedule, nominal, happened.at).await;
+            }
+            What::RunAccepted => {
+                let run = happened.run_id.as_deref().unwrap_or_default();
+                let firing = self.inner.listeners().unstored.remove(run);
+                let Some((schedule, nominal)) = firing else { return Ok(()) };
+                return self.fired(&schedule, nominal, happened.at).await;
+            }
             What::ScheduleSkipped if happened.state.as_deref() == Some("misfire") => {
                 of_schedule(EventKind::Late, "missed", None)
             }
@@ -120,12 +133,9 @@ impl House {
         }
     }
 
-    /// An instant that fires later than somebody wants to know of.
-    async fn fired(&self, happened: &Happened) -> Result<(), DeskError> {
-        let (Some(name), Some(nominal)) = (&happened.schedule, happened.nominal) else {
-            return Ok(());
-        };
-        let late = happened.at.since(nominal);
+    /// Reports an instant that fired late, to the listeners that want to know of such a delay.
+    async fn fired(&self, name: &str, nominal: Timestamp, at: Timestamp) -> Result<(), DeskError> {
+        let late = at.since(nominal);
         let listeners = Arc::clone(&self.inner.listeners().all);
         let is_late = |listener: &Listener| late > listener.events.late;
         if !listeners.iter().any(is_late) {
@@ -216,6 +226,7 @@ impl House {
         if since.is_empty() {
             return Ok(());
         }
+        self.inner.listeners().unstored.clear();
         let handles = self.inner.session.wheel.schedules();
         for schedule in handles.iter().filter_map(|handle| handle.name()) {
             let wish = LedgerWish { version: None, before: None, limit: INSTANTS_MAX };
@@ -242,8 +253,15 @@ impl House {
         let at = line.last.unwrap_or(line.nominal);
         Ok(match (line.fate, line.run_id.clone()) {
             (LedgerFate::Ran, Some(run)) => {
-                let run = self.desk().here(move |desk| desk.run_line(&run)).await?;
-                let Some(began) = run.map(|run| run.accepted_at) else { return Ok(None) };
+                let id = run.clone();
+                let stored = self.desk().here(move |desk| desk.run_line(&id)).await?;
+                let Some(began) = stored.map(|run| run.accepted_at) else {
+                    // A firing is stored before its run. `heard` reports it when the run is accepted, which never
+                    // happens if the run was pruned.
+                    let firing = (schedule.to_owned(), line.nominal);
+                    self.inner.listeners().unstored.insert(run, firing);
+                    return Ok(None);
+                };
                 let late = began.since(line.nominal);
                 let news = self.late(schedule, line.nominal, late);
                 news.map(|news| (news, began, Some(late)))

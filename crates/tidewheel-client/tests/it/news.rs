@@ -2,6 +2,7 @@
 //!
 //! What is sent is tried with the command, in `tidewheel-cli`.
 
+use std::process::Command;
 use std::time::Duration;
 
 use crate::scene::Scene;
@@ -9,7 +10,7 @@ use tidewheel::Timestamp;
 use tidewheel::clock::VirtualClock;
 use tidewheel_client::api::{LedgerLine, LedgerWish, RunState, StartWish};
 use tidewheel_client::house::{House, HouseOptions};
-use tidewheel_testing::patience;
+use tidewheel_testing::{bounded, patience};
 
 const GOOD: &str = "
 name: good
@@ -96,7 +97,7 @@ async fn heard(house: &House, flow: &str, count: usize) -> Vec<String> {
 
 fn within(doing: impl AsyncFnOnce(&Scene)) {
     let scene = Scene::new();
-    scene.runtime.block_on(doing(&scene));
+    scene.runtime.block_on(bounded("the news are there", doing(&scene)));
 }
 
 #[test]
@@ -211,6 +212,31 @@ fn a_run_that_is_not_over_in_time_is_told_once() {
         let told = heard(&house, "alert", 1).await;
         assert!(told[0].starts_with("asks is not over after "), "{told:?}");
         house.close(Duration::ZERO).await;
+    });
+}
+
+/// A firing is stored before its run. Here the run waits for a file with variables while the house opens.
+#[test]
+fn late_firing_is_reported_when_its_run_is_stored_after_the_catch_up() {
+    // 2026-11-16T05:00:00Z, and so many seconds.
+    let at = |seconds| Timestamp::from_seconds(1_794_805_200).after(Duration::from_secs(seconds));
+    within(async |scene| {
+        let good = format!("{GOOD}schedule: '*/10 * * * *'\nenv_file: [variables.env]\n");
+        let alert = hears("alert", "on: late, late: 10s, of: good");
+        write(scene, &[("alert", &alert), ("good", &good)]);
+        let variables = scene.path.join("flows/variables.env");
+        assert!(Command::new("mkfifo").arg(&variables).status().unwrap().success());
+        let house = open(scene, Some(VirtualClock::at(at(1)))).await;
+        house.close(patience()).await;
+        drop(house);
+        let house = open(scene, Some(VirtualClock::at(at(630)))).await;
+        let lines = ledger(&house, "good").await;
+        assert_eq!((lines.len(), lines[0].state), (1, None), "it fired, and has no run yet");
+        tokio::task::spawn_blocking(|| std::fs::write(variables, "N=1\n")).await.unwrap().unwrap();
+        let told = heard(&house, "alert", 1).await;
+        let late = "schedule good fired late for 2026-11-16T05:10:00Z: 30.";
+        assert!(told[0].starts_with(late), "{told:?}");
+        house.close(patience()).await;
     });
 }
 

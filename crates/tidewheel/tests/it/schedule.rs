@@ -16,6 +16,7 @@ fn ticking(log: &Log, work: Duration) -> impl Fn() -> futures::Ticking + Send + 
     let (log, origin) = (log.clone(), Instant::now());
     move || {
         log.add(origin.elapsed().as_millis().to_string());
+        // sleeps: in paused time
         Box::pin(tokio::time::sleep(work))
     }
 }

@@ -29,6 +29,7 @@ fn set(wheel: &Tidewheel, log: &Log, overlap: Overlap) -> ScheduleHandle {
     let told = wheel.schedule(ScheduleSpec::new(Trigger::Custom)).told().name("mail");
     let code = move || {
         log.add("fired");
+        // sleeps: in paused time
         async { tokio::time::sleep(seconds(10)).await }
     };
     told.overlap(overlap).run(code).unwrap()

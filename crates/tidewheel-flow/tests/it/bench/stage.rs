@@ -161,6 +161,7 @@ impl Stage {
     /// Lets time pass.
     pub fn pass(&mut self, time: Duration) {
         let Some(life) = &self.life else { return };
+        // sleeps: in paused time
         life.runtime.block_on(async { tokio::time::sleep(time).await });
         self.look();
     }

@@ -221,6 +221,7 @@ impl World for StagedWorld {
             let program = asked.command.split(' ').next().unwrap_or_default();
             let deed = self.deed_of(program);
             let ends = deed.ends != End::Hangs && deed.takes <= time_max;
+            // sleeps: in paused time
             tokio::time::sleep(if ends { deed.takes } else { time_max }).await;
             let mut end = ProcessEnd::new(match deed.ends {
                 End::NotThere => return Err(ProcessError::NotFound { program: program.into() }),
@@ -252,6 +253,7 @@ async fn is_stopped(deed: &Deed, attempt: &Attempt) -> bool {
         match deed.ends {
             End::Hangs => std::future::pending().await,
             _ if deed.takes.is_zero() => (),
+            // sleeps: in paused time
             _ => tokio::time::sleep(deed.takes).await,
         }
     };
