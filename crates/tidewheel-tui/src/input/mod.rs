@@ -1,4 +1,4 @@
-//! Input of a terminal: [`Decoder`] finds keys, the mouse and pasted text in bytes, and [`Input`] reads these bytes.
+//! Input of a terminal: [`Decoder`] finds keys, the mouse and pasted text in bytes, and `Input` reads these bytes.
 //!
 //! What a key does is in [`crate::keys`].
 
