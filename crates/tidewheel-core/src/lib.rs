@@ -17,6 +17,8 @@
 //! errors) is `#[non_exhaustive]`. What only drivers and stores match is not: they are released with
 //! this crate, and a new action or row must not compile before all of them know it.
 #![forbid(unsafe_code)]
+// The core may look things up in hash maps, but never iterate over one: the order differs from run to run.
+#![cfg_attr(not(test), deny(clippy::iter_over_hash_type))]
 
 pub mod calendar;
 pub mod condition;

@@ -7,9 +7,10 @@ use std::env;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 
-/// Reports that the calling test did not run, and why.
+/// Reports that the calling test did not run, and why: in one line, the last one of `why`.
 #[expect(clippy::print_stdout, reason = "the message is for the person who runs the test")]
 pub fn skipped(test: &str, why: &str) {
+    let why = why.trim_end().lines().last().unwrap_or_default();
     println!("skipped: {test}: {why}");
     let Some(list) = env::var_os("SKIPPED_TESTS") else { return };
     let mut list = OpenOptions::new().append(true).create(true).open(list).unwrap();

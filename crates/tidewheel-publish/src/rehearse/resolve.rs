@@ -111,5 +111,8 @@ fn by_pip(
     let mut arguments: Vec<String> = arguments.map(str::to_owned).into();
     arguments.push("--disable-pip-version-check".to_owned());
     arguments.extend(all.iter().map(|(name, version)| format!("{name}=={version}")));
-    run_tool(&around.with("PIP_INDEX_URL", &index), folder, "python3", &arguments).map(drop)
+    let around = around.with("PIP_INDEX_URL", &index);
+    // Debian's pip refuses to install into its Python. A dry run installs nothing.
+    let around = around.with("PIP_BREAK_SYSTEM_PACKAGES", "1");
+    run_tool(&around, folder, "python3", &arguments).map(drop)
 }
