@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-/// What one FIFO holds without a reader; each passage takes a byte.
+/// Bytes written by [`Gate::open`]: each process that passes reads one.
 const PASSAGES: usize = 4096;
 
 /// A gate for shell steps, which wait for it with [`Gate::wait`].
@@ -38,7 +38,7 @@ impl Gate {
         format!("read -r _ < {}", self.path.display())
     }
 
-    /// Lets all waiting processes pass, and later ones.
+    /// Releases all waiting processes, and later ones.
     pub fn open(&self) {
         (&self.file).write_all(&[b'\n'; PASSAGES]).unwrap();
     }

@@ -19,8 +19,8 @@ use rustix::termios::{
 
 use crate::wait::patience;
 
-/// What the kernel keeps at hand for whoever reads from a terminal; what is more waits behind it.
-const AT_HAND: u64 = 4095;
+/// Capacity of the kernel's read buffer for a terminal, in bytes.
+const READ_BUFFER: u64 = 4095;
 
 /// A terminal.
 pub struct Pty {
@@ -42,13 +42,13 @@ impl Pty {
         pty
     }
 
-    /// Gives it another size.
+    /// Sets the size of the terminal.
     pub fn resize(&self, columns: u16, rows: u16) {
         let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&self.other_side, size).unwrap();
     }
 
-    /// The side of programs.
+    /// Opens the device that programs use.
     pub fn device(&self, flags: OFlags) -> File {
         let flags = flags | OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         open(&self.device, flags, Mode::empty()).unwrap().into()
@@ -70,7 +70,7 @@ impl Pty {
         started.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap()
     }
 
-    /// Writes until nothing more is taken; says how much that was.
+    /// Writes until the terminal accepts no more bytes; returns their number.
     pub fn fill(&self) -> usize {
         let mut device = self.device(OFlags::NONBLOCK);
         let before = tcgetattr(&device).unwrap();
@@ -79,8 +79,8 @@ impl Pty {
         tcsetattr(&device, OptionalActions::Now, &plain).unwrap();
         let mut filled = 0;
         loop {
-            // What was read at hand by then makes room once more, and then no more.
-            let is_at_hand = ioctl_fionread(&self.other_side).unwrap() >= AT_HAND;
+            // Moving bytes to the read buffer frees space: write once more after that buffer is full.
+            let is_read_buffer_full = ioctl_fionread(&self.other_side).unwrap() >= READ_BUFFER;
             loop {
                 match device.write(&[b'x'; 512]) {
                     Ok(count) => filled += count,
@@ -88,7 +88,7 @@ impl Pty {
                     Err(error) => panic!("{error}"),
                 }
             }
-            if is_at_hand {
+            if is_read_buffer_full {
                 break;
             }
         }
@@ -96,31 +96,31 @@ impl Pty {
         filled
     }
 
-    /// Whether as much is there to be read as is ever at hand.
+    /// Whether the read buffer is full.
     pub fn is_full(&self) -> bool {
-        ioctl_fionread(&self.other_side).unwrap() >= AT_HAND
+        ioctl_fionread(&self.other_side).unwrap() >= READ_BUFFER
     }
 
-    /// Writes keys to it.
+    /// Writes keys to the terminal.
     pub fn press(&self, keys: &str) {
         (&self.other_side).write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Returns its settings.
+    /// Returns the settings of the terminal.
     pub fn settings(&self) -> Termios {
         tcgetattr(self.device(OFlags::empty())).unwrap()
     }
 
-    /// Whether single keys are read from it.
+    /// Whether the terminal is in raw mode.
     pub fn has_keys(&self) -> bool {
         !self.settings().local_modes.contains(LocalModes::ICANON)
     }
 
-    /// Reads what is there now, and waits for it if that is nothing; nothing: no more will come.
+    /// Waits for output and returns it; an empty result means that no program has the terminal.
     pub fn read(&self) -> Vec<u8> {
         assert!(self.waits_for_output(), "nothing is written");
         let mut bytes = vec![0; 1 << 16];
-        // It is an error where no program has it any more.
+        // Reading fails with `EIO` after the last program has closed the terminal.
         let count = (&self.other_side).read(&mut bytes).unwrap_or_default();
         bytes.truncate(count);
         bytes
@@ -133,7 +133,7 @@ impl Pty {
         poll(&mut watched, Some(&Timespec { tv_sec: seconds, tv_nsec: 0 })).unwrap() == 1
     }
 
-    /// Reads no more than so many bytes of what is there now; says how many that were.
+    /// Reads at most `most` bytes without waiting; returns their number.
     pub fn read_little(&self, most: usize) -> usize {
         let mut watched = [PollFd::new(&self.other_side, PollFlags::IN)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -143,7 +143,7 @@ impl Pty {
         }
     }
 
-    /// Reads until something was written; says all that was.
+    /// Reads until the output contains `words`; returns all output.
     pub fn read_until(&self, words: &str) -> String {
         let start = Instant::now();
         let mut all = Vec::new();

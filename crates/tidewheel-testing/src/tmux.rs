@@ -98,7 +98,7 @@ impl Tmux {
 
     /// Starts a program with a status line in the shell, and waits for its first frame.
     pub fn open(&self, line: &str) -> Program<'_> {
-        // The title of an earlier program says nothing about this one.
+        // The title may still be that of an earlier program.
         self.tmux(&["select-pane", "-T", "none"]);
         let file = self.type_line(line);
         self.wait(&format!("`{line}` draws a frame"), |seen| seen.number("frame").is_some());

@@ -6,7 +6,7 @@ use std::env;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time that [`wait_until`] allows: far longer than anything takes on a busy machine, so only a hang reaches it.
+/// Returns the timeout of [`wait_until`]. Only a hang reaches it, even on a busy machine.
 ///
 /// `TIDEWHEEL_TEST_PATIENCE` sets another number of seconds, for a machine that is slower still.
 pub fn patience() -> Duration {

@@ -11,7 +11,7 @@ use crate::model::{Model, Prompt, Row, Screen, Shown};
 /// The variable that turns it on; for tests only.
 const VARIABLE: &str = "TIDEWHEEL_TEST_STATUS";
 
-/// What the loop counts for the status line.
+/// Counters of the event loop for the status line.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     /// Whether there is a status line.
@@ -109,7 +109,7 @@ fn screen(model: &Model) -> &'static str {
     }
 }
 
-/// Returns what a key would be about.
+/// Returns the object that a key acts on.
 fn selected(model: &Model) -> Option<String> {
     match model.screen() {
         Screen::Overview => {
@@ -137,7 +137,7 @@ fn selected(model: &Model) -> Option<String> {
     }
 }
 
-/// Returns what takes the keys, in place of the screen.
+/// Returns the dialog that receives the keys instead of the screen.
 fn dialog(model: &Model) -> &'static str {
     match (&model.dialog, &model.form, &model.prompt, model.help) {
         (Some(_), ..) => "confirm",
@@ -150,7 +150,7 @@ fn dialog(model: &Model) -> &'static str {
     }
 }
 
-/// Whether the next key is only told that the selected row has changed by itself.
+/// Whether the next key is rejected with a message, because the selected row changed without input.
 fn is_doubtful(model: &Model) -> bool {
     let list = match model.screen() {
         Screen::Overview => &model.overview,

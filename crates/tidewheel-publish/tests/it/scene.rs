@@ -35,7 +35,7 @@ struct Sample {
     version: String,
     /// Packages of the same scene, with the versions that will do.
     needs: Vec<(String, String)>,
-    /// What else its manifest says: lines of TOML, or fields of JSON.
+    /// Further manifest entries: lines of TOML, or fields of JSON.
     more: String,
     /// How many bytes its files have at least.
     bytes: usize,
@@ -306,7 +306,7 @@ impl Scene {
         PackageId::new(ecosystem, name)
     }
 
-    /// What reports call these packages.
+    /// Returns the package names as reports print them.
     pub fn ids(&self, names: &[&str]) -> Vec<String> {
         names.iter().map(|name| self.id(name).to_string()).collect()
     }
@@ -318,7 +318,7 @@ impl Scene {
         self.registry.put(name, &sample.version, file, b"something else");
     }
 
-    /// What a process that publishes has; each time another one.
+    /// Returns a new publisher, as each publishing process has its own.
     pub fn publisher(&self) -> Arc<Publisher> {
         Publisher::new(self.surroundings()).unwrap()
     }
@@ -327,7 +327,7 @@ impl Scene {
         Surroundings::of(&self.path("ws"), self.variables.clone())
     }
 
-    /// The folder of what is kept of the workspace.
+    /// Returns the folder with the stored state of the workspace.
     pub fn ours(&self) -> PathBuf {
         folder_of(&self.path("data"), &self.path("ws"))
     }
@@ -336,7 +336,7 @@ impl Scene {
         DataFolder::open(self.path("data"), Options::default()).unwrap()
     }
 
-    /// A wish for what is packed here.
+    /// Returns a request to publish the packed packages.
     pub fn wish(&self) -> Wish {
         let carried = Carried { folder: self.path("carried"), digest: None };
         Wish { packed: vec![carried], check_tokens: true, ..Wish::default() }
@@ -346,7 +346,7 @@ impl Scene {
         prepare(&self.publisher(), &wish, &self.ours(), &|_| ()).await
     }
 
-    /// Publishes all of it as a process of its own would, impatiently.
+    /// Publishes all packages with a new publisher and short intervals.
     pub async fn publish(&self) -> Report {
         self.publish_with(options()).await
     }
@@ -360,7 +360,7 @@ impl Scene {
         }
     }
 
-    /// Publishes, unless something is in the way before anything is sent.
+    /// Publishes, or returns the problems found before the first upload.
     pub async fn try_publish(
         &self,
         wish: Wish,
@@ -372,7 +372,7 @@ impl Scene {
         Ok(self.carry_out(&publisher, order).await)
     }
 
-    /// Carries an order out to its end, and asks the registry what came of it.
+    /// Runs an order to its end, and returns a report checked against the registry.
     pub async fn carry_out(&self, publisher: &Arc<Publisher>, order: PublishOrder) -> Report {
         let mut report = match order.is_out() {
             true => Report::new(publisher, &order, None).await,
@@ -450,26 +450,26 @@ pub fn is_about(it: &Request, what: What, name: &str) -> bool {
     it.asked.what == what && it.asked.package.as_deref() == Some(name)
 }
 
-/// Options of somebody who is impatient.
+/// Returns options with retry and poll intervals of 10 ms.
 pub fn options() -> PublishOptions {
     let soon = Duration::from_millis(10);
     PublishOptions { retry_base_delay: soon, look_every: soon, ..PublishOptions::default() }
 }
 
-/// What a report says of a package.
+/// Returns the entry of a package in a report.
 #[track_caller]
 pub fn of<'a>(report: &'a Report, id: &str) -> &'a Reported {
     let found = report.packages.iter().find(|it| it.package == id);
     found.unwrap_or_else(|| panic!("{id} is not in {report:#?}"))
 }
 
-/// What is in the way, each with its code, as people are told it.
+/// Formats problems as the command prints them, one line each, with their codes.
 pub fn words(problems: &[Problem]) -> String {
     let line = |it: &Problem| format!("{it} [{}]", it.code.word());
     problems.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// What is in the way of something; it must be.
+/// Returns the formatted problems of a result that must be an error.
 #[track_caller]
 pub fn refused<T>(result: Result<T, Vec<Problem>>) -> String {
     words(&result.err().expect("something is in the way"))
@@ -492,7 +492,7 @@ fn files(protocol: Protocol, Sample { name, version, .. }: &Sample) -> Vec<Strin
     }
 }
 
-/// What is in a file of a package, which begins as archives do.
+/// Returns the contents of a package file, with the first bytes of an archive.
 fn content(sample: &Sample, file: &str, tree: &str) -> Vec<u8> {
     let mut content = [b"\x1f\x8b", format!("{file} {tree}").as_bytes()].concat();
     content.resize(content.len().max(sample.bytes), b'.');

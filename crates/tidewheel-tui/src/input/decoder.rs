@@ -21,7 +21,7 @@ const PARAMETERS_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub struct Decoder {
     state: State,
-    /// What has come of a sequence, a letter or pasted text.
+    /// Bytes of an unfinished sequence, letter or paste.
     kept: Vec<u8>,
 }
 
@@ -178,7 +178,7 @@ fn sequence(parameters: &[u8], last: u8) -> Option<Event> {
 
 /// Returns what the mouse did, of what the screens react to. Columns and rows are counted from 1.
 fn mouse(button: u16, column: u16, row: u16) -> Option<Event> {
-    // Bits that say which modifiers were held.
+    // Without the bits of the modifier keys.
     let kind = match button & !0b1_1100 {
         0 => MouseEventKind::Down(MouseButton::Left),
         64 => MouseEventKind::ScrollUp,

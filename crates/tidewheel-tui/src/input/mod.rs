@@ -1,6 +1,6 @@
 //! Input of a terminal: [`Decoder`] finds keys, the mouse and pasted text in bytes, and `Input` reads these bytes.
 //!
-//! What a key does is in [`crate::keys`].
+//! [`crate::keys`] maps keys to actions.
 
 mod decoder;
 mod reader;

@@ -24,11 +24,11 @@ const ESCAPE: Duration = Duration::from_millis(50);
 /// The keyboard and the mouse of a terminal.
 pub(crate) struct Input {
     tty: File,
-    /// Reports when it can be read; none where reading may wait, which is looked at now and then.
+    /// Readiness of the terminal. `None` if reads may block: then the terminal is polled at intervals.
     ready: Option<Receiver>,
     decoder: Decoder,
     events: VecDeque<Event>,
-    /// When an escape that came last is a key.
+    /// Time at which a trailing escape becomes the Escape key.
     escape_at: Option<Instant>,
 }
 
@@ -44,7 +44,7 @@ impl Input {
     }
 
     fn new(tty: File, is_prompt: bool) -> io::Result<Self> {
-        // It is no pipe, which is not looked at: what is read and waited for in the same way is as good as one.
+        // The type of the file is not checked: a nonblocking terminal is polled and read like a pipe.
         let ready = match is_prompt {
             true => Some(Receiver::from_file_unchecked(tty.try_clone()?)?),
             false => None,
@@ -96,7 +96,7 @@ impl Input {
         self.events.extend(self.decoder.settle());
     }
 
-    /// Reads what is there; returns whether that was anything.
+    /// Reads the available bytes; returns whether there were any.
     fn read(&mut self) -> io::Result<bool> {
         if self.ready.is_none() && !is_readable(&self.tty)? {
             return Ok(false);

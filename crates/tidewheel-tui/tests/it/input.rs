@@ -14,7 +14,7 @@ use tidewheel_tui::run::Look;
 use tidewheel_tui::source::{News, Source, Waiting};
 use tidewheel_tui::theme::Theme;
 
-/// Enough for one of them to hit the moment in which the reader wakes up.
+/// Rounds of a key and a resize, in both orders, with the program running and stopped.
 const ROUNDS: usize = 60;
 
 /// A source that never answers.
@@ -44,7 +44,9 @@ fn shown() {
     std::process::exit(0);
 }
 
-/// No event may wait in the terminal until the next key: whoever types while a window manager resizes would see nothing of it.
+/// No event may wait in the terminal until the next key: it would stay invisible while a window manager resizes.
+///
+/// In every other pair of rounds the program is stopped meanwhile, so that both events are ready when it reads.
 #[test]
 fn keys_and_sizes_that_come_at_once_are_all_handled() {
     let pty = Pty::open(80, 24);
@@ -55,17 +57,29 @@ fn keys_and_sizes_that_come_at_once_are_all_handled() {
         .env("TERM", "xterm-256color")
         .env("TIDEWHEEL_TEST_STATUS", "1");
     let mut child = pty.start(&command);
+    let pid = child.id().to_string();
+    let signal = |name: &str| {
+        let sent = Command::new("kill").args([format!("-{name}"), pid.clone()]).status();
+        assert!(sent.unwrap().success());
+    };
     pty.read_until("frame=1 ");
     for round in 0..ROUNDS {
         let (key, (width, height)) =
             (["2", "3", "4", "1"][round % 4], [(70, 20), (80, 24)][round % 2]);
         let is_key_first = round % 4 < 2;
+        let is_stopped = round % 8 < 4;
+        if is_stopped {
+            signal("STOP");
+        }
         if is_key_first {
             pty.press(key);
         }
         pty.resize(width, height);
         if !is_key_first {
             pty.press(key);
+        }
+        if is_stopped {
+            signal("CONT");
         }
         pty.read_until(&format!("inputs={} pending=1 size={width}x{height} ", round + 1));
     }

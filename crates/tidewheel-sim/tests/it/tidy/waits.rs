@@ -38,7 +38,8 @@ impl Line<'_> {
     /// Whether the test around this line has a clock that only moves when everything waits.
     fn is_in_paused_time(&self) -> bool {
         let mut above = self.source.lines[..self.at].iter().rev();
-        let attribute = above.find(|line| line.trim_start().starts_with("#[tokio::test"));
+        let is_test = |line: &str| line.starts_with("#[tokio::test") || line == "#[test]";
+        let attribute = above.find(|line| is_test(line.trim_start()));
         attribute.is_some_and(|line| line.contains("start_paused"))
     }
 }
