@@ -23,7 +23,7 @@ mod make_manners;
 mod manners;
 mod moving;
 mod notify;
-#[allow(dead_code, reason = "what the tests of `tidewheel-publish` need besides")]
+#[allow(dead_code, reason = "the tests of `tidewheel-publish` use the rest")]
 #[path = "../../../tidewheel-publish/tests/it/peers/mod.rs"]
 mod peers;
 mod priority;
@@ -52,7 +52,7 @@ mod registry;
 mod requests;
 mod run;
 mod run_groups;
-#[allow(dead_code, reason = "what the tests of `tidewheel-publish` need besides")]
+#[allow(dead_code, reason = "the tests of `tidewheel-publish` use the rest")]
 #[path = "../../../tidewheel-publish/tests/it/samples/mod.rs"]
 mod samples;
 mod schema;
@@ -64,7 +64,7 @@ mod shared_limits;
 mod shown;
 mod standard_graphs;
 mod terminal;
-#[allow(dead_code, reason = "what the tests of `tidewheel-publish` need besides")]
+#[allow(dead_code, reason = "the tests of `tidewheel-publish` use the rest")]
 #[path = "../../../tidewheel-publish/tests/it/tools/mod.rs"]
 mod tools;
 mod torture;
